@@ -125,13 +125,13 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
 """Long suites of many alike, of which the daily run has one in so many; the last are the longest."""
 
 
-def _seed() -> int:
+def moved_on() -> int:
     return int(os.environ.get("SANDBOX_GYM_TEST_SAMPLE", "0"))
 
 
 def part(cases: Sequence[T], share: int, *, whole: bool) -> Sequence[T]:
     """Every so manieth of a test's cases, from one that the commit decides; all of them for `whole`."""
-    return cases if whole else cases[_seed() % share :: share]
+    return cases if whole else cases[moved_on() % share :: share]
 
 
 def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
@@ -159,7 +159,7 @@ _Alike = tuple[str, int]
 def _sample(names: Iterable[str], group: str, share: int) -> set[str]:
     """One in `share` of the names, mixed by their checksums. Each group has its own turn: runs cost the same."""
     mixed = sorted(names, key=lambda name: (zlib.crc32(name.encode()), name))
-    turn = _seed() + zlib.crc32(group.encode())
+    turn = moved_on() + zlib.crc32(group.encode())
     return {name for number, name in enumerate(mixed, turn) if number % share == 0}
 
 

@@ -6,7 +6,8 @@ import sys
 
 NAMES = (
     "IPython", "matplotlib_inline", "matplotlib.pyplot", "seaborn", "sklearn", "pandas", "plotly", "PIL.Image",
-    "e2b_charts", "requests", "bs4", "openpyxl",
+    "e2b_charts", "requests", "bs4", "openpyxl", "aiohttp", "docx", "imageio", "jinja2", "nltk", "skimage", "soundfile",
+    "tornado", "tqdm", "xarray", "xlrd", "yaml",
 )  # fmt: skip
 for name in NAMES:
     module = importlib.import_module(name)

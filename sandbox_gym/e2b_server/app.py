@@ -31,6 +31,7 @@ from sandbox_gym.e2b_server.control.routes import HEALTH
 from sandbox_gym.e2b_server.control.shapes import PoolHealth
 from sandbox_gym.e2b_server.documents import PoolDocuments
 from sandbox_gym.e2b_server.envd.connect_rpc import unary_error
+from sandbox_gym.e2b_server.envd.file_driver import FileDriver
 from sandbox_gym.e2b_server.envd.files import answer_files
 from sandbox_gym.e2b_server.envd.filesystem import Filesystem
 from sandbox_gym.e2b_server.envd.process import Processes, base_environment
@@ -182,7 +183,9 @@ class PoolApp:
         service, _, method = path.strip("/").partition("/")
         methods: dict[str, Callable[[], Awaitable[Response]]] = {
             "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks, envd, user).answer(request, method),
-            "filesystem.Filesystem": lambda: Filesystem(work, envd).answer(request, method),
+            "filesystem.Filesystem": lambda: Filesystem(work, FileDriver(sandboxes.driver, sandbox, user, envd)).answer(
+                request, method
+            ),
             "metrics": lambda: self._metrics(sandboxes, sandbox),
             "envs": lambda: self._envs(sandbox),
         }

@@ -181,7 +181,8 @@ class Coding:
     def _check(result: str, number: int) -> Document:
         """Two programs that talk: either end may be lost."""
         document: Document = body(FUNCTION.format(result=result), [], [])
-        test = f"def check(candidate):\n    for n in range(3): assert candidate({number} + n) == 2 * ({number} + n)\n"
+        test = f"def check(candidate):\n    n = {number}\n    while n < {number} + 3:\n"
+        test += "        assert candidate(n) == 2 * n\n        n += 1\n"
         document["verifier_metadata"] = {"test": test, "entry_point": "double"}
         return document
 

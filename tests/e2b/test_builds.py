@@ -74,7 +74,8 @@ def test_steps_tags_and_sandboxes_of_it(pool: PoolServer, context: Path) -> None
             assert any("sleep 1000" in " ".join(one.args) for one in sandbox.commands.list()), "the start command runs"
         finally:
             sandbox.kill()
-    assert Template.exists("own", **access(pool)) is False, "it has no tag `default`"
+    assert Template.exists("own", **access(pool)), "with whatever tag"
+    assert Template.exists("own:v2", **access(pool)) is False
     assert Template.exists("own:v1", **access(pool))
     assert Template.exists("own:v1", **access(pool, "bob")) is False
     Template.assign_tags("own:v1", ["stable"], **access(pool))

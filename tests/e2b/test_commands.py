@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 
@@ -43,7 +45,7 @@ def test_a_signal_is_told_by_its_name(sandbox: Sandbox, name: str, said: str) ->
     """Also SIGHUP, which the server was told to ignore."""
     with pytest.raises(CommandExitException) as caught:
         sandbox.commands.run(f"kill -{name} $$")
-    assert caught.value.error == f"signal: {said}"
+    assert (caught.value.exit_code, caught.value.error) == (-1, f"signal: {said}")
 
 
 def test_streams_while_it_runs(sandbox: Sandbox) -> None:
@@ -116,7 +118,7 @@ def test_background_list_connect_kill(sandbox: Sandbox) -> None:
     for one in (handle, second):
         with pytest.raises(CommandExitException) as caught:
             one.wait()
-        assert caught.value.exit_code == 137
+        assert caught.value.exit_code == -1
     assert not handle.kill()
     assert sandbox.commands.list() == []
     with pytest.raises(NotFoundException):
@@ -147,6 +149,18 @@ def test_much_stdin(sandbox: Sandbox) -> None:
     sandbox.commands.stream_input(handle.pid, (b"x" * 300_000 for _ in range(10)))
     sandbox.commands.close_stdin(handle.pid)
     assert handle.wait().stdout.strip() == "3000000"
+
+
+def test_a_large_input_in_one_message(sandbox: Sandbox) -> None:
+    data = os.urandom(1 << 20) * 20
+    for put in (sandbox.commands.send_stdin, lambda pid, data: sandbox.commands.stream_input(pid, [data])):
+        handle = sandbox.commands.run("sha256sum", background=True, stdin=True)
+        put(handle.pid, data)
+        sandbox.commands.close_stdin(handle.pid)
+        assert handle.wait().stdout.split()[0] == hashlib.sha256(data).hexdigest()
+    handle = sandbox.commands.run("cat", background=True, stdin=True)
+    with pytest.raises(InvalidArgumentException, match="the body has over"):
+        sandbox.commands.send_stdin(handle.pid, bytes(80 << 20))
 
 
 def test_without_stdin_it_is_empty(sandbox: Sandbox) -> None:

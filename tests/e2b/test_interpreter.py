@@ -109,6 +109,35 @@ def test_callbacks_while_it_runs(interpreter: Sandbox) -> None:
     assert heard_at - heard[0][2] > 10**9
 
 
+def heard(interpreter: Sandbox, code: str, language: str) -> list[str]:
+    """What the callbacks of a cell are told, in order."""
+    seen: list[str] = []
+    interpreter.run_code(
+        code,
+        language=language,
+        on_stdout=lambda message: seen.extend(message.line.split()),
+        on_stderr=lambda message: seen.extend(message.line.split()),
+        on_result=lambda result: seen.append(result.text or ""),
+        on_error=lambda error: seen.append(error.name),
+    )
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "wanted"),
+    [
+        ("python", "for n in range(3):\n  print(n)\n  display(n + 5)\nprint(9)\n1 / 0", "0516279 ZeroDivisionError"),
+        ("javascript", "console.log('out')\nthrow new TypeError('end')", " out TypeError"),
+        ("bash", "echo out\nfalse", " out CalledProcessError"),
+    ],
+)  # fmt: skip
+def test_output_results_and_errors_come_in_order(interpreter: Sandbox, language: str, code: str, wanted: str) -> None:
+    """They come from the kernel on several pipes."""
+    first, *rest = wanted.split(" ")
+    for _ in range(10):
+        assert heard(interpreter, code, language) == [*first, *rest]
+
+
 def test_contexts(interpreter: Sandbox) -> None:
     interpreter.run_code("name = 'default'")
     context = interpreter.create_code_context(cwd="/tmp")

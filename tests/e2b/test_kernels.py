@@ -6,16 +6,13 @@ On `local` with what this machine has; on docker with the image, which the whole
 from __future__ import annotations
 
 import shutil
-import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from e2b.exceptions import SandboxException, TimeoutException
 from e2b_code_interpreter import Execution, Sandbox
-from e2b_code_interpreter.charts import ChartType
 
 from tests.e2b.servers import PoolServer
 
@@ -60,26 +57,6 @@ ENDLESS = {
     "r": ("while (TRUE) {}", "Sys.sleep(60)", "system('sleep 60')"),
 }
 """Cells that end by an interrupt alone."""
-
-
-@pytest.fixture(scope="module")
-def kernels(pool: PoolServer) -> PoolServer:
-    if pool.provider == "docker":
-        found = subprocess.run(
-            ["docker", "image", "inspect", "sandbox-gym/code-interpreter:latest"], capture_output=True
-        )
-        if found.returncode:
-            subprocess.run([ROOT / "images" / "build.sh", "code-interpreter"], check=True, timeout=1700)
-    return pool
-
-
-@pytest.fixture(scope="module")
-def box(kernels: PoolServer) -> Iterator[Sandbox]:
-    sandbox = Sandbox.create(timeout=1700, **kernels.where())
-    try:
-        yield sandbox
-    finally:
-        sandbox.kill()
 
 
 def printed(found: Execution) -> str:
@@ -279,30 +256,6 @@ def test_other_tenants_reach_no_context(box: Sandbox, kernels: PoolServer) -> No
         assert own.id not in {one.id for one in other.list_code_contexts()}
     finally:
         other.kill()
-
-
-CHARTS = {
-    ChartType.LINE: "plt.plot([1, 2], [3, 4], label='a')",
-    ChartType.SCATTER: "plt.scatter([1, 2], [3, 4])",
-    ChartType.BAR: "plt.bar(['a', 'b'], [3, 4])",
-    ChartType.PIE: "plt.pie([3, 1], labels=['a', 'b'])",
-    ChartType.BOX_AND_WHISKER: "plt.boxplot([[85, 90, 78, 92, 88], [75, 82, 88, 79, 86]], patch_artist=True)",
-    ChartType.SUPERCHART: "_, axes = plt.subplots(1, 2)\naxes[0].plot([1], [2])\naxes[1].scatter([1], [2])",
-}
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("pool", ["docker"], indirect=True)  # of the image: this machine may have no matplotlib
-def test_figures_have_their_chart_and_images_are_shown(box: Sandbox) -> None:
-    for kind, code in CHARTS.items():
-        found = box.run_code(f"import matplotlib.pyplot as plt\n{code}\nplt.show()").results[-1]
-        assert found.chart is not None
-        assert (found.chart.type, bool(found.png), bool(found.text)) == (kind, True, True)
-    for last in ("image", "image.show()", "image.save('saved.png')"):
-        found = box.run_code(f"from PIL import Image\nimage = Image.new('RGB', (4, 4))\n{last}").results[0]
-        assert found.png
-    found = box.run_code("import plotly.express as px\npx.bar(x=[1], y=[2])").results[-1]
-    assert "application/vnd.plotly.v1+json" in (found.extra or {})
 
 
 @pytest.mark.extended

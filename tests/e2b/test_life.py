@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 from e2b import (
     CommandExitException,
+    InvalidArgumentException,
     PtySize,
     Sandbox,
     SandboxException,
@@ -176,7 +177,7 @@ def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
     sandbox.files.write("state", "before")
     handle = sandbox.commands.run("while true; do date +%s%N > clock; sleep 0.1; done", background=True)
     named = sandbox.create_snapshot(name="mine")
-    assert named.names == ["mine"]
+    assert (named.names, named.snapshot_id) == (["mine:default"], "mine:default")
     sandbox.files.write("state", "after")
     clock = sandbox.files.read("clock")
     time.sleep(0.5)
@@ -185,7 +186,11 @@ def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
     plain = sandbox.create_snapshot()
     found = Sandbox.list_snapshots(sandbox.sandbox_id, **pool.where()).next_items()
     assert {one.snapshot_id for one in found} == {named.snapshot_id, plain.snapshot_id}
-    for template, wanted in ((named.snapshot_id, "before"), ("mine", "before"), (plain.snapshot_id, "after")):
+    for name in ("mine", "mine:default", "Mine"):
+        assert [one.names for one in Sandbox.list_snapshots(name=name, **pool.where()).next_items()] == [named.names]
+    raw = plain.snapshot_id.removesuffix(":default")
+    templates = {"mine:default": "before", "mine": "before", plain.snapshot_id: "after", raw: "after"}
+    for template, wanted in templates.items():
         other = Sandbox.create(template, timeout=60, **pool.where())
         assert other.files.read("state") == wanted
         other.kill()
@@ -195,6 +200,24 @@ def test_snapshots(sandbox: Sandbox, pool: PoolServer) -> None:
     with pytest.raises((NotFoundException, SandboxException)):
         Sandbox.create(named.snapshot_id, **pool.where())
     assert Sandbox.delete_snapshot(plain.snapshot_id, **pool.where())
+
+
+def test_a_snapshots_name_may_have_a_tag_and_moves_to_the_newest(sandbox: Sandbox, pool: PoolServer) -> None:
+    kept = []
+    for content, name in (("1", "tagged:v1"), ("2", "tagged"), ("3", "tagged")):
+        sandbox.files.write("state", content)
+        kept.append(sandbox.create_snapshot(name=name))
+    assert [one.snapshot_id for one in kept] == ["tagged:v1", "tagged:default", "tagged:default"]
+    found = Sandbox.list_snapshots(sandbox.sandbox_id, **pool.where()).next_items()
+    assert [one.names for one in found] == [["tagged:default"], [], ["tagged:v1"]]
+    for template, wanted in (("tagged:v1", "1"), ("tagged", "3"), (found[1].snapshot_id, "2")):
+        other = Sandbox.create(template, timeout=60, **pool.where())
+        assert other.files.read("state") == wanted
+        other.kill()
+    for one in found:
+        assert Sandbox.delete_snapshot(one.snapshot_id, **pool.where())
+    with pytest.raises(InvalidArgumentException, match="'a/b' is not a template's name"):
+        sandbox.create_snapshot(name="a/b")
 
 
 def test_a_terminal_outlives_a_snapshot(sandbox: Sandbox) -> None:

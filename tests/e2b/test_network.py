@@ -83,6 +83,8 @@ def test_its_client_is_told_what_it_asked_to_deny(server: PoolServer) -> None:
         assert (info.network, info.allow_internet_access) == ({"allow_public_traffic": True, "deny_out": denied}, False)
     sandbox.kill()
     fork.kill()
+    with pytest.raises(SandboxException, match=r"'example\.com' is no address and no CIDR block"):
+        Sandbox.create(network={"deny_out": ["1.1.1.1", "example.com"]}, **server.where("bob"))
     with pytest.raises(SandboxException, match="denyOut"):
         Sandbox.create(network={"deny_out": ["1.1.1.1"] * 1001}, **server.where("bob"))
 

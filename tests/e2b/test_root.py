@@ -53,13 +53,33 @@ def test_each_user_has_home_files_and_processes_of_its_own(sandbox: Sandbox) -> 
     sandbox.files.write("relative", "r", user="root")
     assert said(sandbox, "stat -c %U /etc/made /root/relative", "root").split() == ["root", "root"]
     assert sandbox.files.read("/etc/made") == "root's"
-    with pytest.raises(SandboxException):
-        sandbox.files.write("/etc/made", "user's")
     assert said(sandbox, "adduser --disabled-password --gecos '' other >&2; su other -c 'id -un'", "root") == "other"
     sleeper = sandbox.commands.run("exec sleep 300", background=True, user="root")
     assert sandbox.commands.run(f"kill {sleeper.pid} || echo refused").stdout == "refused\n"
     assert sleeper.pid in {one.pid for one in sandbox.commands.list()}
     assert sandbox.commands.kill(sleeper.pid)
+
+
+def test_a_user_s_files_may_be_anywhere(sandbox: Sandbox) -> None:
+    """As at E2B, where root handles them; processes have no more than before."""
+    for path in ("/app/src/main.py", "/opt/tool", "/bin/other", "/etc/hosts"):
+        sandbox.files.write(path, "x" * (3 << 20))
+        assert sandbox.files.read(path) == "x" * (3 << 20)
+        assert sandbox.files.get_info(path).owner == "user"
+    assert sandbox.files.make_dir("/data/in")
+    assert not sandbox.files.make_dir("/data/in")
+    sandbox.files.rename("/app/src/main.py", "/data/out/main.py")
+    assert said(sandbox, "stat -c %U /app /app/src /data/in /data/out / /opt").split() == ["user"] * 4 + ["root"] * 2
+    assert "root:" in sandbox.files.read("/etc/shadow")
+    sandbox.files.remove("/opt/tool")
+    assert said(sandbox, "ls /opt/tool /data/out 2>&1 || touch /opt/new 2>&1 || true").count("main.py") == 1
+    said(sandbox, "ln -s /etc/shadow link; ln -s /etc folder")
+    for ask in (sandbox.files.read, lambda path: sandbox.files.write(path, "root::0:0:::::")):
+        for path in ("link", "folder/shadow"):
+            with pytest.raises(SandboxException, match="a link of a user's"):
+                ask(path)
+    sandbox.files.remove("link")
+    assert "root:" in sandbox.files.read("/etc/shadow")
 
 
 def test_input_terminals_and_watches_of_root(sandbox: Sandbox) -> None:
@@ -216,6 +236,8 @@ def test_who_may_not(pool: PoolServer, rooted: PoolServer) -> None:
                 sandbox.commands.run("id", user="root")
             with pytest.raises(AuthenticationException, match="root"):
                 sandbox.files.read("/etc/passwd", user="root")
+            with pytest.raises(SandboxException, match="/etc/mine"):
+                sandbox.files.write("/etc/mine", "1")
             with pytest.raises(AuthenticationException, match="nobody"):
                 sandbox.commands.run("id", user="nobody")
         finally:

@@ -51,6 +51,10 @@ async def test_verdicts_are_those_of_one_machine(tmp_path: Path) -> None:
             "def double(n):\n    return 2 * n",
             {"test": "def check(candidate):\n    assert candidate(2) == 4\n", "entry_point": "double"},
         ),
+        (
+            "def double(n):\n    return 2 * n",
+            {"test": "def check(candidate):\n    if True: assert candidate(2) == 4\n", "entry_point": "double"},
+        ),
     ]
     async with cluster(tmp_path) as running, open_engine(Settings(state_dir=tmp_path)) as here:
         for code, metadata in cases:

@@ -59,8 +59,9 @@ DOUBLE = "print(2 * int(input()))"
 CHECK = {
     "entry_point": "double",
     "prompt": "def double(x):\n",
-    "test": "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate([1]) == [1, 1]\n",
+    "test": "def check(candidate):\n    if True: assert candidate(2) == 4\n    assert candidate([1]) == [1, 1]\n",
 }
+"""A branch: the test is run, and not judged by the values of its calls."""
 WORKLOADS: Final[Mapping[str, tuple[Mapping[str, object], str]]] = {
     "script": ({"unit_tests": TWO, "processes": "own"}, DOUBLE),
     "shared": ({"unit_tests": TWO}, DOUBLE),

@@ -5,6 +5,7 @@ A third of the rows in the daily run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -28,10 +29,11 @@ async def test_humaneval(provider: str, data_folder: Path, whole: bool) -> None:
     wrong: list[str] = []
     isolated = 0
 
-    async def one(row: dict[str, str], kind: str, text: str, slots: anyio.Semaphore) -> None:
+    async def one(row: dict[str, str], kind: str, text: str, slots: anyio.Semaphore, dialogue: bool = False) -> None:
         nonlocal isolated
         async with slots:
             task = parse_task(humaneval.metadata(row), limits=settings.limits(), early_stop=True)
+            task = replace(task, dialogue=dialogue)
             verdict = (await engine.verify(CodingVerifier(), task, Answer(text))).verdict
         isolated += verdict.integrity == "isolated" and kind == "right"
         if verdict.reward != (1.0 if kind == "right" else 0.0):
@@ -41,7 +43,7 @@ async def test_humaneval(provider: str, data_folder: Path, whole: bool) -> None:
         slots = anyio.Semaphore(4)
         for index, row in rows:
             kind = humaneval.KINDS[index % len(humaneval.KINDS)]
-            tasks.start_soon(one, row, "right", humaneval.right_answer(row), slots)
+            tasks.start_soon(one, row, "right", humaneval.right_answer(row), slots, index % 3 == 0)
             tasks.start_soon(one, row, kind, humaneval.broken_answer(row, kind), slots)
     assert wrong == []
     assert (len(every), isolated) == (164, len(rows))

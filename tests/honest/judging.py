@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import anyio
@@ -14,6 +15,7 @@ from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from tests.daily import moved_on
 from tests.honest.row import Case
 
 Provider = Literal["local", "docker"]
@@ -58,9 +60,13 @@ async def opened(provider: Provider) -> AsyncIterator[Engine]:
 
 
 async def judge(engine: Engine, case: Case) -> Judged:
-    """The verdict on one case; an error is no verdict."""
+    """The verdict on one case; an error is no verdict. Tests that values may settle are run as they are written in
+    half of the cases, other ones with each commit."""
+    dialogue = (zlib.crc32(case.name.encode()) + moved_on()) % 2 == 1
     try:
-        task = parse_task(dict(case.row.fields), limits=Settings().limits(), early_stop=True)
+        task = replace(
+            parse_task(dict(case.row.fields), limits=Settings().limits(), early_stop=True), dialogue=dialogue
+        )
         answer = Answer(f"````python\n{case.answer}\n````")
         return Judged(case, (await engine.verify(CodingVerifier(), task, answer)).verdict)
     except SandboxGymError as error:

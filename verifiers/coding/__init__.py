@@ -9,6 +9,7 @@ from sandbox_gym.verifiers.coding.answers.extract import blocks_of, extract_code
 from sandbox_gym.verifiers.coding.answers.fenced_files import fenced_files
 from sandbox_gym.verifiers.coding.answers.folders import Sources, is_path, main_file
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.judging.asserted import is_unsettled, run_as_dialogue
 from sandbox_gym.verifiers.coding.judging.judge import IN_PROCESS, Judged, differing_alone, judge, passes
 from sandbox_gym.verifiers.coding.judging.processes import confirmed
 from sandbox_gym.verifiers.coding.judging.report import result_codes, result_metadata
@@ -39,5 +40,7 @@ class CodingVerifier:
         return judge(task, plan, state, self._known)
 
     def follow_up(self, task: CodingTask, answer: Answer, first: Judgement, random: Random) -> FollowUp[CodingTask]:
+        if is_unsettled(task, first):
+            return run_as_dialogue(task)
         differing = differing_alone(task, first.state, self._known) if first.state is not None else []
         return confirmed(task, first, differing)

@@ -13,6 +13,7 @@ from sandbox_gym.verifiers.coding.answers.extract import extract_code
 from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
 from sandbox_gym.verifiers.coding.answers.folders import Sources
 from sandbox_gym.verifiers.coding.functions.inverted import key_of, order_of, pool_of, seed_of
+from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, closing_body, part
@@ -29,7 +30,7 @@ from sandbox_gym.verifiers.coding.running.programs import (
 )
 from sandbox_gym.verifiers.coding.task import CodingTask
 
-__all__ = ["REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
+__all__ = ["ASSERTED", "REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
 
 
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
@@ -122,8 +123,13 @@ _FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.M)
 
 
 def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
-    """Test and answer in two boxes; in one process where the test can't be separated, or asks for that at run time."""
+    """The answer's calls alone where their values may settle the test; else test and answer in two boxes, and in one
+    process where the test can't be separated, or asks for that at run time."""
     source = candidate_source(tests.prompt, tests.entry_point, code)
+    candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
+    asserted = None if task.dialogue else plain_asserts(tests)
+    if asserted is not None:
+        return Plan((Run(ASSERTED, candidate, asserted.frames, task.limits),))
     parting = part(tests)
     builds = (_rehearsal(task, tests, parting),) if tests.reference and task.in_process == "allow" else ()
     together = together_runs(task, tests, source)
@@ -131,7 +137,6 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
         if task.in_process != "allow":
             return Plan((), integrity="in_process")
         return Plan(together, integrity="in_process", early_stop=True, builds=builds)
-    candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
     patient = _patient(task.limits)
     dialogue = Dialogue(
         "check", Run("test", _asker(tests, parting), b"", patient), Run("answer", candidate, b"", task.limits)
@@ -213,6 +218,8 @@ def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
     return Build(REHEARSAL, Run("row's own solution", program, b"", patient), place="judge", advisory=True)
 
 
+ASSERTED = "asserted calls"
+"""The run of the calls that a check makes assertions about (plain_asserts.py)."""
 TOGETHER = "together"
 """The runs that hold test and answer in one process."""
 REHEARSAL = "rehearsal"

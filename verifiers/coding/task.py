@@ -47,6 +47,8 @@ class CodingTask:
     """How a function's values are compared."""
     processes: Processes = "auto"
     """Whether tests may be run in one process in turn, or each has one of its own."""
+    dialogue: bool = False
+    """Whether a check is run as its text has it, though values alone might settle it."""
     secret: str = ""
     """The server's own: which variants of a test are run over an answer, and when, comes from it."""
     seed: str = ""

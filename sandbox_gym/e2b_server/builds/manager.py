@@ -24,6 +24,7 @@ from sandbox_gym.e2b_server.builds.shapes import BuildStep, RequestBuild, StartB
 from sandbox_gym.e2b_server.builds.steps import Files, Log, Place, StepFailed, StepRunner, unheard
 from sandbox_gym.e2b_server.builds.uploads import Uploads
 from sandbox_gym.e2b_server.faults import Fault, fault_of
+from sandbox_gym.e2b_server.sandboxes.images import clean, parsed
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
@@ -40,8 +41,6 @@ MAX_LOG: Final = 1 << 21
 READY: Final = "sleep 20"
 """Where a start command comes without one that says when it is ready, as at E2B."""
 _SLEEP: Final = re.compile(r"sleep [\d.]+")
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}")
-_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,126}")
 _STAND_INS: Final = re.compile(r"(docker\.io/)?(library/)?(e2bdev/[a-z-]+|python|debian|ubuntu|node)(:.*)?")
 """Images of E2B's own methods, which the pool's usual image stands for: none is pulled."""
 _USUAL: Final = "base"
@@ -252,8 +251,8 @@ class Builds:
 
     def remove(self, tenant: Tenant, name: str, tags: Sequence[str]) -> None:
         """Raises Fault 404 unless the template has all of them."""
-        own = name.partition(":")[0]
-        gone = [f"{own}:{tag.rpartition(':')[2]}" for tag in tags]
+        own = clean(name).partition(":")[0]
+        gone = [f"{own}:{clean(tag).rpartition(':')[2]}" for tag in tags]
         for one in gone:
             if self.images.named(tenant, one) is None:
                 raise Fault(404, f"tag {one[:80]!r} not found")
@@ -263,18 +262,6 @@ class Builds:
 def place_of(made: Made) -> Place:
     """Where a template's build left off."""
     return Place(dict(made.env), made.workdir, made.user or USER)
-
-
-def parsed(name: str, tags: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """(name, tags) of `name` or `name:tag` and of further tags. Raises Fault 400."""
-    own, separator, tag = name.partition(":")
-    if not _NAME.fullmatch(own):
-        raise Fault(400, f"{own[:80]!r} is not a template's name: lower-case letters, digits, '.', '_' and '-'")
-    all_tags = tuple(dict.fromkeys([*([tag] if separator else []), *tags]))
-    for one in all_tags:
-        if not _TAG.fullmatch(one):
-            raise Fault(400, f"{one[:80]!r} is not a tag: letters, digits, '.', '_' and '-'")
-    return own, all_tags
 
 
 def name_of(image: Image) -> str:

@@ -26,10 +26,10 @@ async def read_object(request: Request, most: int = MAX_BODY) -> Mapping[str, ob
         raw += chunk
         if len(raw) > most:
             raise Fault(413, f"the body has over {most} bytes")
-    return parsed_object(bytes(raw)) if raw.strip() else {}
+    return parsed_object(raw) if raw.strip() else {}
 
 
-def parsed_object(raw: bytes) -> Mapping[str, object]:
+def parsed_object(raw: bytes | bytearray) -> Mapping[str, object]:
     """Raises Fault 400."""
     try:
         document = json.loads(raw)

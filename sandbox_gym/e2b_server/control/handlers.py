@@ -217,14 +217,7 @@ class Control:
 
     async def _snapshots(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         query = read_query(request, SnapshotQuery)
-        sandbox_id, name = query.sandbox_id or "", (query.name or "").removesuffix(":default")
-        found = [
-            one
-            for one in self._sandboxes.images.of(tenant)
-            if not one.made.template_id
-            and (not sandbox_id or one.sandbox_id == sandbox_id)
-            and (not name or one.name == name)
-        ]
+        found = self._sandboxes.images.snapshots(tenant, query.sandbox_id or "", query.name or "")
         return page(found, query, snapshot_view, lambda one: (one.created_at, one.snapshot_id))
 
     async def _delete_template(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
@@ -233,7 +226,8 @@ class Control:
 
     async def _alias(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
         """Whether a template is there: one of this machine's images, or a tenant's own snapshot."""
-        kept = (await self._sandboxes.source(tenant, parts["alias"]))[1]
+        builds = self._sandboxes.images.of_template(tenant, parts["alias"])  # with any tag
+        kept = builds[0] if builds else (await self._sandboxes.source(tenant, parts["alias"]))[1]
         template_id = kept.made.template_id if kept is not None else ""
         alias: Alias = {"templateID": template_id or parts["alias"], "public": False}
         return as_json(alias)

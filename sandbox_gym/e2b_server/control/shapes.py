@@ -6,6 +6,7 @@ into a Fault 400 that names it.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, NotRequired, TypeVar
@@ -30,12 +31,20 @@ def checked(model: type[_M], document: Mapping[str, object]) -> _M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         field = ".".join(str(part)[:80] for part in first["loc"]) or "the body"
-        raise Fault(400, f"{field}: {first['msg']}") from None
+        raise Fault(400, f"{field}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _no_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("must not contain NUL")
+    return text
+
+
+def _block(text: str) -> str:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"{text[:80]!r} is no address and no CIDR block") from None
     return text
 
 
@@ -63,6 +72,7 @@ def _whole(value: object) -> object:
 Text = Annotated[str, AfterValidator(_no_nul)]
 Path = Annotated[str, Field(max_length=MAX_PATH), AfterValidator(_no_nul)]
 Entry = Annotated[str, Field(max_length=300)]
+Block = Annotated[Entry, AfterValidator(_block)]
 Texts = Annotated[dict[str, str], Field(max_length=MAX_TEXTS), AfterValidator(_texts)]
 Variables = Annotated[Texts, AfterValidator(_variables)]
 Number = Annotated[int, Field(ge=0, lt=10**15)]
@@ -82,7 +92,7 @@ class NetworkRules(Asked):
     """What a sandbox may reach, and who may reach it."""
 
     allow_out: list[str] | None = Field(None, alias="allowOut", description="Addresses, CIDR blocks, names, *.names.")
-    deny_out: list[Entry] | None = Field(None, alias="denyOut", max_length=MAX_TEXTS)
+    deny_out: list[Block] | None = Field(None, alias="denyOut", max_length=MAX_TEXTS)
     rules: object = Field(None, description="Not supported.")
     egress_proxy: object = Field(None, alias="egressProxy", description="Not supported.")
     allow_public_traffic: bool | None = Field(None, alias="allowPublicTraffic")

@@ -106,4 +106,5 @@ def state_of(sandbox: Sandbox) -> Literal["running", "paused"]:
 
 
 def snapshot_view(image: Image) -> SnapshotView:
-    return {"snapshotID": image.snapshot_id, "names": [image.name] if image.name else []}
+    """By its first name, or its own id, with a tag, as at E2B."""
+    return {"snapshotID": next(iter(image.names), f"{image.snapshot_id}:default"), "names": list(image.names)}

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 import anyio
+from anyio import to_thread
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,10 @@ from sandbox_gym.errors import BoxLost
 
 KIND: Final = "application/connect+json"
 MAX_MESSAGE: Final = 6 << 20
+MAX_INPUT: Final = 96 << 20
+"""Of a message of input for a process."""
+_LARGE: Final = anyio.Semaphore(4)
+"""Held for messages over MAX_MESSAGE: so many are in memory at once."""
 DEFAULT_PING_S: Final = 90.0
 WRITE_S: Final = 60.0
 """A client that reads nothing for so long is disconnected."""
@@ -36,7 +41,7 @@ CODES: Final = {
     403: "permission_denied",
     404: "not_found",
     409: "already_exists",
-    413: "resource_exhausted",
+    413: "invalid_argument",
     429: "resource_exhausted",
     501: "unimplemented",
     502: "unavailable",
@@ -78,25 +83,40 @@ def ping_of(request: Request) -> float:
     return max(1.0, float(text)) if text.isascii() and text.isdigit() and len(text) < 5 else DEFAULT_PING_S
 
 
-async def read_messages(request: Request) -> AsyncIterator[Document]:
-    """The messages of a request's stream as they arrive, each bounded. Raises Fault 400."""
-    buffer = bytearray()
-    async for chunk in request.stream():
-        buffer += chunk
-        while len(buffer) >= _HEAD.size:
-            flags, size = _HEAD.unpack_from(buffer)
-            if size > MAX_MESSAGE:
-                raise Fault(413, f"a message has over {MAX_MESSAGE} bytes")
-            if len(buffer) < _HEAD.size + size:
+def _room(size: int) -> anyio.Semaphore | nullcontext[None]:
+    """A place in memory for a message of that size."""
+    return _LARGE if size > MAX_MESSAGE else nullcontext()
+
+
+async def read_messages(request: Request, most: int = MAX_MESSAGE) -> AsyncIterator[Document]:
+    """The messages of a request's stream as they arrive, each of at most so many bytes. Raises Fault 400, 413."""
+    buffer, chunks = bytearray(), request.stream()
+
+    async def has(size: int) -> bool:
+        while len(buffer) < size and (chunk := await anext(chunks, None)) is not None:
+            buffer.extend(chunk)
+        return len(buffer) >= size
+
+    while await has(_HEAD.size):
+        flags, size = _HEAD.unpack_from(buffer)
+        if size > most:
+            raise Fault(413, f"a message has over {most} bytes")
+        async with _room(size):
+            if not await has(_HEAD.size + size):
                 break
-            body = bytes(buffer[_HEAD.size : _HEAD.size + size])
+            body = buffer[_HEAD.size : _HEAD.size + size]
             del buffer[: _HEAD.size + size]
             if flags & 1:
                 raise Fault(501, "compressed messages are not supported")
             if not flags & _END:
-                yield parsed_object(body)
+                yield await _parsed(body)
     if buffer:
         raise Fault(400, "the stream ends inside a message")
+
+
+async def _parsed(body: bytearray) -> Document:
+    """Raises Fault 400."""
+    return await to_thread.run_sync(parsed_object, body) if len(body) > MAX_MESSAGE else parsed_object(body)
 
 
 async def read_opening(request: Request) -> tuple[Document, float]:
@@ -192,14 +212,16 @@ class Call(Generic[M]):
     gives: object
     summary: str
     stream: bool = False
+    most: int = MAX_MESSAGE
+    """Bytes of a request's message."""
 
-    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
-        """The method's name and handler; the message is checked first."""
+    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, int, Unary]:
+        """The method's name, the size of its messages and its handler; the message is checked first."""
 
         async def answer(request: Request, message: Document) -> Mapping[str, object]:
             return await method(request, checked(self.takes, message))
 
-        return self.name, answer
+        return self.name, self.most, answer
 
     def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
         """The method's name and handler, which reads its messages itself."""
@@ -210,7 +232,7 @@ async def answer_method(
     request: Request,
     service: str,
     method: str,
-    unary: Sequence[tuple[str, Unary]],
+    unary: Sequence[tuple[str, int, Unary]],
     streams: Sequence[tuple[str, Streaming]],
 ) -> Response:
     """Call the method of that name; a 501 where there is none."""
@@ -221,12 +243,15 @@ async def answer_method(
                     return await stream(request)
                 except Exception as error:  # the protocol tells it at the stream's end
                     return Response(_last(error), media_type=KIND)
-        for name, call in unary:
+        for name, most, call in unary:
             if name == method:
-                message = await read_object(request, MAX_MESSAGE)
+                told = request.headers.get("content-length", "0")
+                size = int(told) if told.isdigit() else 0
                 seconds = timeout_of(request)
-                with anyio.fail_after(seconds + 1 if seconds else 600):
-                    return as_json(await call(request, message))
+                async with _room(size):
+                    message = await read_object(request, most if size > MAX_MESSAGE else MAX_MESSAGE)
+                    with anyio.fail_after(seconds + 1 if seconds else 600):
+                        return as_json(await call(request, message))
         raise Fault(501, f"no method {service}/{method[:40]}")
     except Exception as error:
         return unary_error(fault_of(error))

@@ -13,6 +13,7 @@ import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sandbox_gym.e2b_server.envd.file_driver import FileDriver
 from sandbox_gym.e2b_server.faults import Fault, SandboxStream
 from sandbox_gym.e2b_server.sandboxes.processes import number
 from sandbox_gym.errors import BoxLost
@@ -23,7 +24,7 @@ _LATEST: Final = 1 << 37
 """The last time that is told of a file, in the year 6325: a header has four digits for it."""
 
 
-async def download(request: Request, envd: Envd, path: str) -> Response:
+async def download(request: Request, envd: FileDriver, path: str) -> Response:
     """A file, or the range of its bytes that is asked for. Raises Fault, Refused, BoxLost."""
     reply, first = await envd.call({"op": "open", "path": path})
     handle = number(reply, "handle")
@@ -65,7 +66,7 @@ def _part(request: Request, size: int, changed: str) -> tuple[int, int] | None:
     return start, end
 
 
-async def _pieces(envd: Envd, handle: int, first: bytes, start: int, end: int) -> AsyncIterator[bytes]:
+async def _pieces(envd: FileDriver, handle: int, first: bytes, start: int, end: int) -> AsyncIterator[bytes]:
     """A file's bytes, up to the size that it had when it was opened, because a file may grow for ever. Raises BoxLost
     where it became shorter. `first`: its first piece, which is all of it without a handle."""
     try:
@@ -94,7 +95,7 @@ async def _zipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield packer.flush()
 
 
-async def close(envd: Envd, handle: int) -> None:
+async def close(envd: FileDriver | Envd, handle: int) -> None:
     """Close an open file of the sandbox, if there is one."""
     if handle == 0:
         return

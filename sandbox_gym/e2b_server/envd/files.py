@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final
 
 import anyio
@@ -15,6 +15,7 @@ from starlette.responses import Response
 from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_token, user_of, usual_user
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.envd.downloads import close, download
+from sandbox_gym.e2b_server.envd.file_driver import Drivers, FileDriver
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
 from sandbox_gym.e2b_server.sandboxes.processes import number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
@@ -28,9 +29,7 @@ TRANSFER_S: Final = 3600.0
 _NOTE: Final = "x-metadata-"
 
 
-async def answer_files(
-    request: Request, sandbox: Sandbox, driver: Callable[[Sandbox, str], Awaitable[Envd]]
-) -> Response:
+async def answer_files(request: Request, sandbox: Sandbox, drivers: Drivers) -> Response:
     """GET and POST /files, by token or by signature."""
     try:
         operation = "write" if request.method == "POST" else "read"
@@ -43,7 +42,7 @@ async def answer_files(
         check_user(named, sandbox)
         # a header is not signed
         user = named or (usual_user(sandbox) if signed else user_of(request, sandbox))
-        envd = await driver(sandbox, user)
+        envd = FileDriver(drivers, sandbox, user, await drivers(sandbox, user))
         if request.method == "GET":
             return await download(request, envd, _path(request))
         if request.method == "POST":
@@ -64,7 +63,7 @@ def _path(request: Request) -> str:
 class Upload:
     """One file on its way into the sandbox, in pieces of at most PIECE."""
 
-    def __init__(self, envd: Envd, path: str, notes: Mapping[str, str]) -> None:
+    def __init__(self, envd: FileDriver | Envd, path: str, notes: Mapping[str, str]) -> None:
         self._envd, self._path, self._notes = envd, path, notes
         self._buffer = bytearray()
         self._handle = 0
@@ -98,7 +97,7 @@ class Upload:
         await close(self._envd, handle)
 
 
-async def _upload(request: Request, envd: Envd) -> Response:
+async def _upload(request: Request, envd: FileDriver) -> Response:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     notes = _notes(request)
     try:
@@ -125,7 +124,7 @@ def _notes(request: Request) -> dict[str, str]:
     return notes
 
 
-async def _from_body(request: Request, envd: Envd, path: str, notes: Mapping[str, str]) -> dict[str, object]:
+async def _from_body(request: Request, envd: FileDriver, path: str, notes: Mapping[str, str]) -> dict[str, object]:
     upload = Upload(envd, path, notes)
     try:
         async for data in _body(request):
@@ -165,7 +164,7 @@ def _unzipped(unpacker: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
 
 
 async def _from_form(
-    request: Request, envd: Envd, boundary: bytes, notes: Mapping[str, str]
+    request: Request, envd: FileDriver, boundary: bytes, notes: Mapping[str, str]
 ) -> list[dict[str, object]]:
     """Every part called `file`; its name is its path, unless the query has one."""
     if not boundary:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH, checked
 from sandbox_gym.e2b_server.envd import routes as declared
 from sandbox_gym.e2b_server.envd.connect_rpc import Document, answer_method, ping_of, read_opening, stream_reply
+from sandbox_gym.e2b_server.envd.file_driver import FileDriver
 from sandbox_gym.e2b_server.envd.shapes import (
     AtPath,
     Change,
@@ -33,7 +34,7 @@ from sandbox_gym.e2b_server.envd.shapes import (
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.errors import BoxLost
-from sandbox_gym.sandbox.channel.envd import Envd, Stream
+from sandbox_gym.sandbox.channel.envd import Stream
 from sandbox_gym.server.access.accounts import new_id
 
 WATCH_S: Final = 24 * 3600.0
@@ -50,10 +51,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Filesystem:
-    """The service of one sandbox, for one request of a user, whose driver is `envd`."""
+    """The service of one sandbox, for one request of a user."""
 
-    def __init__(self, work: Work, envd: Envd) -> None:
-        self._work, self._envd = work, envd
+    def __init__(self, work: Work, files: FileDriver) -> None:
+        self._work, self._files = work, files
 
     async def answer(self, request: Request, method: str) -> Response:
         unary = [
@@ -70,19 +71,19 @@ class Filesystem:
         return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
 
     async def _at(self, request: Request, asked: AtPath, operation: str) -> EntryReply:
-        reply, _ = await self._envd.call({"op": operation, "path": asked.path})
+        reply, _ = await self._files.call({"op": operation, "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
-        reply, _ = await self._envd.call({"op": "move", "path": asked.source, "target": asked.destination})
+        reply, _ = await self._files.call({"op": "move", "path": asked.source, "target": asked.destination})
         return {"entry": entry_of(reply.get("entry"))}
 
     async def _remove(self, request: Request, asked: AtPath) -> Nothing:
-        await self._envd.call({"op": "remove", "path": asked.path})
+        await self._files.call({"op": "remove", "path": asked.path})
         return {}
 
     async def _list(self, request: Request, asked: ListFolder) -> Entries:
-        _, body = await self._envd.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
+        _, body = await self._files.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -93,7 +94,7 @@ class Filesystem:
 
     async def _open(self, asked: WatchFolder, *, lasting: bool) -> Stream:
         flags = {"recursive": asked.recursive is True, "entries": asked.include_entry is True}
-        _, stream = await self._envd.open({"op": "watch", "path": asked.path, **flags}, lasting=lasting)
+        _, stream = await self._files.envd.open({"op": "watch", "path": asked.path, **flags}, lasting=lasting)
         return stream
 
     async def _close(self, stream: Stream) -> None:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd import routes as declared
 from sandbox_gym.e2b_server.envd.connect_rpc import (
+    MAX_INPUT,
     Document,
     answer_method,
     ping_of,
@@ -149,7 +150,7 @@ class Processes:
         seconds = timeout_of(request)
         with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
             process: RunningProcess | None = None
-            async for message in read_messages(request):
+            async for message in read_messages(request, MAX_INPUT):
                 one = checked(InputMessage, message)
                 event = one.event or one
                 if event.start is not None:
@@ -243,9 +244,10 @@ async def _events(
 
 def _end(header: Mapping[str, object]) -> dict[str, object]:
     code, killed_by = number(header, "code"), number(header, "signal")
-    if killed_by:
-        said = f"signal: {(signal.strsignal(killed_by) or str(killed_by)).lower()}"
-        return {"exited": False, "status": said, "error": said, "exitCode": code}
+    if killed_by:  # as envd's Go has it: no exit code, and a name for the old signals alone
+        named = (signal.strsignal(killed_by) or "").lower() if killed_by <= signal.SIGTERM else f"signal {killed_by}"
+        said = f"signal: {named}"
+        return {"exited": False, "status": said, "error": said, "exitCode": -1}
     status = f"exit status {code}"
     end: dict[str, object] = {"exited": True, "status": status}
     return {**end, "exitCode": code, "error": status} if code else end

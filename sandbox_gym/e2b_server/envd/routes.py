@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from sandbox_gym.e2b_server.access import ENVD_PORT, ID_HEADER, INTERPRETER_PORT, PORT_HEADER
 from sandbox_gym.e2b_server.control.routes import ALLOW, BODY, FAULTS
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH, ContextView, Execute, FaultBody, Gone, MakeContext
-from sandbox_gym.e2b_server.envd.connect_rpc import Call
+from sandbox_gym.e2b_server.envd.connect_rpc import MAX_INPUT, Call
 from sandbox_gym.e2b_server.envd.shapes import (
     AtPath,
     Changes,
@@ -66,7 +66,7 @@ REMOVE_WATCHER: Final = Call("RemoveWatcher", NamedWatcher, Nothing, "End a watc
 WATCH_DIR: Final = Call("WatchDir", WatchFolder, None, "Watch a directory as a stream of events.", stream=True)
 LIST_PROCESSES: Final = Call("List", Empty, Processes, "Processes that run.")
 UPDATE: Final = Call("Update", UpdateProcess, Nothing, "Resize a terminal.")
-SEND_INPUT: Final = Call("SendInput", SendInput, Nothing, "Send input to a process.")
+SEND_INPUT: Final = Call("SendInput", SendInput, Nothing, "Send input to a process.", most=MAX_INPUT)
 SEND_SIGNAL: Final = Call("SendSignal", SendSignal, Nothing, "Send a signal to a process.")
 CLOSE_STDIN: Final = Call("CloseStdin", OneProcess, Nothing, "Close a process's standard input.")
 START: Final = Call("Start", StartProcess, None, "Start a process and stream its events.", stream=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -11,6 +12,25 @@ from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
 from sandbox_gym.server.access.accounts import Tenant
 
 MAX_TAGS: Final = 100
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,126}")
+_TAG: Final = re.compile(r"[a-z0-9_][a-z0-9._-]{0,126}")
+
+
+def clean(name: str) -> str:
+    """A name as it is kept: E2B's have no capitals."""
+    return name.strip().lower()
+
+
+def parsed(name: str, tags: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """(name, tags) of `name` or `name:tag` and of further tags. Raises Fault 400."""
+    own, separator, tag = clean(name).partition(":")
+    if not _NAME.fullmatch(own):
+        raise Fault(400, f"{name[:80]!r} is not a template's name: letters, digits, '.', '_' and '-'")
+    all_tags = tuple(dict.fromkeys([*([tag] if separator else []), *map(clean, tags)]))
+    for one in all_tags:
+        if not _TAG.fullmatch(one):
+            raise Fault(400, f"{one[:80]!r} is not a tag: letters, digits, '.', '_' and '-'")
+    return own, all_tags
 
 
 class Images:
@@ -30,19 +50,29 @@ class Images:
         return sorted(own, key=lambda one: one.created_at, reverse=True)
 
     def find(self, tenant: Tenant, template: str) -> Image | None:
-        """A tenant's snapshot by id or name, or build of a template by its name with or without a tag."""
-        wanted = template.removesuffix(":default")
-        if not wanted:
-            return None
-        found = (one for one in self.of(tenant) if wanted in (one.snapshot_id, one.name, one.made.template_id))
-        return self.named(tenant, template if ":" in template else f"{template}:default") or next(found, None)
+        """A tenant's snapshot, or build of a template, by id or name, with or without a tag."""
+        wanted = clean(template).removesuffix(":default")
+        found = (one for one in self.of(tenant) if wanted and wanted in (one.snapshot_id, one.made.template_id))
+        return self.named(tenant, wanted if ":" in wanted else f"{wanted}:default") or next(found, None)
+
+    def snapshots(self, tenant: Tenant, sandbox_id: str, name: str) -> list[Image]:
+        """A tenant's own, of that sandbox and with that id or name unless these are empty."""
+        wanted = clean(name).removesuffix(":default")
+        return [
+            one
+            for one in self.of(tenant)
+            if not one.made.template_id
+            and (not sandbox_id or one.sandbox_id == sandbox_id)
+            and (not wanted or wanted in (one.snapshot_id, *one.names) or _has_name(one, wanted))
+        ]
 
     def named(self, tenant: Tenant, name: str) -> Image | None:
-        """The build that has a template's tag, as `name:tag`."""
+        """What has a name with its tag, as `name:tag`."""
         return next((one for one in self.of(tenant) if name in one.names), None)
 
     def of_template(self, tenant: Tenant, template: str) -> list[Image]:
         """The builds of a template, by its name or id."""
+        template = clean(template)
         return [
             one
             for one in self.of(tenant)
@@ -51,7 +81,9 @@ class Images:
 
     def become(self, image: Image, names: tuple[str, ...], made: Made) -> list[Image]:
         """A snapshot is a template's build from now on. Those that lost their last tag to it."""
-        before = [one for one in self._images.values() if one.tenant == image.tenant and one.names]
+        before = [
+            one for one in self._images.values() if one.tenant == image.tenant and one.made.template_id and one.names
+        ]
         self._put(replace(image, made=made))
         self.tag(self._images[image.snapshot_id], names)
         return [self._images[one.snapshot_id] for one in before if not self._images[one.snapshot_id].names]
@@ -77,13 +109,11 @@ class Images:
         if len(self.of(tenant)) >= tenant.snapshots:
             raise Fault(429, f"the limit of {tenant.snapshots} snapshots is reached; delete some")
 
-    def add(self, image: Image) -> Image:
-        """Add a snapshot, which is returned. An older one of the same tenant and name loses its name."""
-        for older in list(self._images.values()):
-            if image.name and older.tenant == image.tenant and older.name == image.name:
-                self._put(replace(older, name=""))
+    def add(self, image: Image, names: Sequence[str]) -> Image:
+        """Add a snapshot, which is returned. Others of the same tenant lose its names."""
         self._put(image)
-        return image
+        self.tag(image, names)
+        return self._images[image.snapshot_id]
 
     def _put(self, image: Image) -> None:
         self._images[image.snapshot_id] = image

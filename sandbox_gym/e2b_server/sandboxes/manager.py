@@ -18,7 +18,7 @@ import structlog
 from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
 from sandbox_gym.e2b_server.sandboxes.disk import SnapshotDisk
 from sandbox_gym.e2b_server.sandboxes.frozen import Frozen
-from sandbox_gym.e2b_server.sandboxes.images import Images
+from sandbox_gym.e2b_server.sandboxes.images import Images, parsed
 from sandbox_gym.e2b_server.sandboxes.network import reachable
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
@@ -256,12 +256,13 @@ class Sandboxes:
 
     async def snapshot(self, tenant: Tenant, sandbox: Sandbox, name: str) -> Image:
         """Snapshot the files; processes go on. Raises Fault, SnapshotFailed, BoxLost."""
+        own, tags = parsed(name) if name else ("", ())
         self.images.check_quota(tenant)
         snapshot_id = await self._keep(sandbox, durable=True)
         record, now = sandbox.record, time.time()
         made = Made(env=record.env, workdir=record.workdir, user=record.user)
-        image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, name, record.rooted, made=made)
-        return self.images.add(image)
+        image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, record.rooted, made=made)
+        return self.images.add(image, [f"{own}:{tag}" for tag in tags or ("default",)] if own else [])
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """Snapshot a running sandbox, whose processes are stopped meanwhile."""

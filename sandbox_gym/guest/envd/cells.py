@@ -10,6 +10,7 @@ import _thread
 import ast
 import base64
 import builtins
+import fcntl
 import importlib
 import json
 import linecache
@@ -17,6 +18,8 @@ import os
 import re
 import site
 import sys
+import termios
+import time
 
 from ..forks import CELL, described, tell
 from ..session import interrupts
@@ -38,7 +41,7 @@ _NAMES = {
     "application/javascript": "javascript", "e2b/data": "data", "e2b/chart": "chart",
 }  # fmt: skip
 # a cell may replace what the module holds
-_loads, _dumps, _write = json.loads, json.dumps, os.write
+_loads, _dumps, _write, _ioctl, _sleep = json.loads, json.dumps, os.write, fcntl.ioctl, time.sleep
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
 
 
@@ -131,10 +134,12 @@ class Notebook(CellRunner):
         return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
-        """Write a message whole, also where threads write at once or an interrupt arrives. A fork writes none."""
+        """Write a message whole, also where threads write at once or an interrupt arrives, and after what was printed
+        before it. A fork writes none."""
         if not self._claim.mine():
             return
         flush(Exception)
+        _until_read(1, 2)
         body = _dumps(word)
         if len(body) > MAX_WORD:
             body = _dumps({"type": "result", "text": "<a result of over %d bytes>" % MAX_WORD})
@@ -142,6 +147,7 @@ class Notebook(CellRunner):
         with interrupts.Whole(), self._lock:
             while view:
                 view = view[_write(self._words, view) :]
+        _until_read(self._words)
 
     def show(self, found, main):
         """Report a result. A fork is a script without a notebook, and prints it."""
@@ -228,6 +234,18 @@ class Notebook(CellRunner):
     def fail(self, name, value, lines):
         """Report an exception of the cell."""
         self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
+
+
+def _until_read(*pipes):
+    """Wait until the driver has read what is in these pipes, so that it sees all in order; not for long, as it may be
+    out of credit."""
+    try:
+        for _ in range(200):
+            if not any(any(_ioctl(pipe, termios.FIONREAD, bytes(4))) for pipe in pipes):
+                return
+            _sleep(0.0001)
+    except OSError:
+        pass  # a cell has put something else there
 
 
 def _parse(code, name):

@@ -157,6 +157,9 @@ class Context:
         if not data:
             self._gone()
             return
+        for inlet in self._inlets[:2]:  # what was printed before the message was written
+            while inlet.open and self._credit.left > 0 and inlet.read():
+                pass
         self._pending += data
         while self._pending:
             end = self._pending.find(b"\n") + 1

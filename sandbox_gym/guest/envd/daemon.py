@@ -151,7 +151,7 @@ class Envd:
         try:
             reply = self._operation(str(request.get("op")))(request, body)
         except OSError as error:
-            self._refuse(number, _CODES.get(error.errno, "invalid_argument"), error.strerror or str(error))
+            self._refuse(number, _CODES.get(error.errno, "invalid_argument"), _why(error))
             return
         except (KeyError, TypeError, ValueError) as error:
             self._refuse(number, "invalid_argument", "%s: %s" % (type(error).__name__, error))
@@ -314,6 +314,16 @@ class Envd:
 
     def op_restore(self, request, body):
         return {}, b""
+
+
+def _why(error):
+    """An OSError as a text that names its path."""
+    if not error.filename:
+        return error.strerror or str(error)
+    path = entries.text(error.filename)
+    if error.errno == errno.ENOENT:
+        return "path '%s' does not exist" % path
+    return "%s: '%s'" % (error.strerror, path)
 
 
 def _has_stopped(pid):

@@ -33,6 +33,16 @@ def resolve(path, home):
     return os.path.normpath(os.path.join(home, path))
 
 
+def without_links(path):
+    """The path for root to use, which follows no link that a user has made. Raises OSError."""
+    part = path
+    while part != "/":
+        if os.path.islink(part) and os.lstat(part).st_uid:
+            raise OSError(errno.EACCES, "a link of a user's leads to what this user may not have", part)
+        part = os.path.dirname(part)
+    return path
+
+
 def text(value):
     """A file's name as valid UTF-8."""
     return os.fsencode(value).decode("utf-8", "replace")
@@ -119,21 +129,32 @@ def _names(folder, must):
         return []
 
 
-def make_folder(path):
+def make_folders(path, owner=None):
+    """Make a folder with those above it that are missing, for `owner`."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        os.mkdir(folder)
+        _own(folder, owner)
+
+
+def make_folder(path, owner=None):
     """Make a folder with its parents. Raises FileExistsError where it exists, NotADirectoryError where the path is no
     folder."""
     if os.path.lexists(path):
         if not os.path.isdir(path):
             raise NotADirectoryError(errno.ENOTDIR, "path already exists but it is not a directory")
         raise FileExistsError(errno.EEXIST, "directory already exists")
-    os.makedirs(path)
+    make_folders(path, owner)
 
 
-def move(source, target):
+def move(source, target, owner=None):
     """As within one file system, also from one to another, such as between the home folder and /tmp. Raises OSError."""
     os.lstat(source)
     parent = os.path.dirname(target)
-    os.makedirs(parent, exist_ok=True)
+    make_folders(parent, owner)
     try:
         os.rename(source, target)
     except OSError as error:
@@ -219,19 +240,19 @@ class Handles:
             os.lseek(fd, offset, os.SEEK_SET)
         return _read(fd)
 
-    def create(self, path, data, notes):
-        """Create or truncate a file and write its first bytes. The handle, to write more."""
+    def create(self, path, data, notes, owner=None):
+        """Create or truncate a file and write its first bytes. The handle, to write more. It becomes `owner`'s."""
         if os.path.isdir(path):
             raise OSError(errno.EISDIR, "path is a directory")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_folders(os.path.dirname(path), owner)
         existed = os.path.exists(path)
         if existed:
-            _own(path)
+            _own(path, owner)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         fd = os.open(path, flags, 0o644)
         try:
             if not existed:
-                _own(fd)
+                _own(fd, owner)
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise OSError(errno.EINVAL, "path is not a regular file")
             for name in os.listxattr(fd):
@@ -254,10 +275,10 @@ class Handles:
             os.close(entry[0])
 
 
-def _own(file):
-    """Give a file to this user, as E2B's envd does: watchers are told of it, CHMOD between CREATE and WRITE."""
+def _own(file, owner=None):
+    """Give a file to its user, as E2B's envd does: watchers are told of it, CHMOD between CREATE and WRITE."""
     try:
-        os.chown(file, os.getuid(), os.getgid())
+        os.chown(file, owner.pw_uid if owner else os.getuid(), owner.pw_gid if owner else os.getgid())
     except OSError:
         pass  # another user's, or gone: writing it says what is wrong
 

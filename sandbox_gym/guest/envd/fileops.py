@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pwd
 import uuid
 
 from . import entries, inotify
@@ -21,7 +22,10 @@ class FileOps:
         self._boot_id = b"%s\n" % str(uuid.uuid4()).encode()
 
     def _path(self, request, name="path"):
-        return entries.resolve(request[name], self._home)
+        owner = _owner(request)
+        if owner is None:
+            return entries.resolve(request[name], self._home)
+        return entries.without_links(entries.resolve(request[name], owner.pw_dir))
 
     def sweep(self):
         """Close files that the host has not used for long."""
@@ -55,12 +59,12 @@ class FileOps:
 
     def op_make_dir(self, request, body):
         path = self._path(request)
-        entries.make_folder(path)
+        entries.make_folder(path, _owner(request))
         return {"entry": entries.info(path)}, b""
 
     def op_move(self, request, body):
         target = self._path(request, "target")
-        entries.move(self._path(request), target)
+        entries.move(self._path(request), target, _owner(request))
         return {"entry": entries.info(target)}, b""
 
     def op_remove(self, request, body):
@@ -79,7 +83,7 @@ class FileOps:
 
     def op_create(self, request, body):
         path = self._path(request)
-        handle = self._handles.create(path, body, request["notes"])
+        handle = self._handles.create(path, body, request["notes"], _owner(request))
         if not request["more"]:
             self._handles.close(handle)
             handle = 0
@@ -118,3 +122,8 @@ class FileOps:
         if watcher is not None:
             watcher.close()
         return {}, b""
+
+
+def _owner(request):
+    """Whose what is made becomes, where root does what this user may not; None: it is the driver's own."""
+    return pwd.getpwnam(request["owner"]) if "owner" in request else None

@@ -1,8 +1,7 @@
 """A notebook's Python with IPython's shell in it: its magics, display, tracebacks and matplotlib's inline figures.
 
 IPython takes a while to import, so `Forkserver` has a process that did, and forks kernels of it. What E2B's notebooks
-show beyond Jupyter's own is here: data of tables, of charts (e2b_charts, where the sandbox has it), of lists and
-dictionaries, and images that are saved.
+show beyond Jupyter's own is here: data of tables, of charts, of lists and dictionaries, and images that are saved.
 """
 
 import array
@@ -16,7 +15,7 @@ import sys
 import types
 
 from .. import kernel
-from . import cells
+from . import cells, charts
 
 FDS = 4
 IDLE_S = 1.0
@@ -195,7 +194,7 @@ def _add_formats(shell):
         def __call__(self, value):  # matplotlib_inline takes figures from every formatter's own types
             module = sys.modules.get("matplotlib.figure")
             is_figure = module is not None and isinstance(value, module.Figure)
-            return _chart(value) if is_figure else BaseFormatter.__call__(self, value)
+            return charts.chart(value) if is_figure else BaseFormatter.__call__(self, value)
 
     class Json(JSONFormatter):
         def __call__(self, value):
@@ -221,15 +220,6 @@ def _table(frame):
         str(name): [one.isoformat() if hasattr(one, "isoformat") else one for one in column]
         for name, column in columns.items()
     }
-
-
-def _chart(figure):
-    try:
-        from e2b_charts import chart_figure_to_dict
-
-        return json.loads(json.dumps(chart_figure_to_dict(figure), default=str))
-    except Exception:
-        return {}  # a figure that it does not understand is shown all the same
 
 
 def _show_saved_images():

@@ -36,10 +36,10 @@ def float_of(text):
     return float(text) if text in ("nan", "inf", "-inf") else float.fromhex(text)
 
 
-def encode(value, depth=0):
+def encode(value, depth=0, exact=False):
     """The wire form of `value`. Subclasses of builtins cross as the plain builtin they hold; numpy scalars and arrays
     cross as `.item()` and `.tolist()`; what is no builtin, but a number (Fraction, Decimal, sympy's), a sequence, a
-    dict's view or a mapping, as that. Raises CannotCross."""
+    dict's view or a mapping, as that; none of them do where `exact`. Raises CannotCross."""
     if depth > MAX_DEPTH:
         raise CannotCross("nested deeper than %d" % MAX_DEPTH)
     kind = type(value)
@@ -50,23 +50,25 @@ def encode(value, depth=0):
     if kind is float:
         return ["f", float_text(value)]
     if kind is list:
-        return ["l", [encode(item, depth + 1) for item in value]]
+        return ["l", [encode(item, depth + 1, exact) for item in value]]
     if kind is tuple:
-        return ["t", [encode(item, depth + 1) for item in value]]
+        return ["t", [encode(item, depth + 1, exact) for item in value]]
     if kind is dict:
-        return ["d", [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]]
-    return _encode_rarer(value, kind, depth)
+        return ["d", [[encode(k, depth + 1, exact), encode(v, depth + 1, exact)] for k, v in value.items()]]
+    return _encode_rarer(value, kind, depth, exact)
 
 
-def _encode_rarer(value, kind, depth):
+def _encode_rarer(value, kind, depth, exact):
     if kind is set or kind is frozenset:
-        return ["s" if kind is set else "fs", [encode(item, depth + 1) for item in value]]
+        return ["s" if kind is set else "fs", [encode(item, depth + 1, exact) for item in value]]
     if kind is bytes or kind is bytearray:
         return ["b" if kind is bytes else "B", base64.b64encode(value).decode("ascii")]
     if kind is complex:
         return ["c", float_text(value.real), float_text(value.imag)]
     if kind is range:
-        return ["r"] + [encode(x, depth + 1) for x in (value.start, value.stop, value.step)]
+        return ["r"] + [encode(x, depth + 1, exact) for x in (value.start, value.stop, value.step)]
+    if exact:
+        raise _no_builtin(kind)
     return _encode_subclass(value, kind, depth)
 
 
@@ -94,7 +96,11 @@ def _encode_subclass(value, kind, depth):
         return encode(list(value), depth + 1)
     if isinstance(value, abc.Mapping):
         return encode(dict(value), depth + 1)
-    raise CannotCross("a %s.%s is no builtin value" % (kind.__module__, kind.__qualname__))
+    raise _no_builtin(kind)
+
+
+def _no_builtin(kind):
+    return CannotCross("a %s.%s is no builtin value" % (kind.__module__, kind.__qualname__))
 
 
 def _encode_number(value):

@@ -1,8 +1,10 @@
 """Function tests. `serve` runs the answer; `ask` runs the hidden test, in which proxies stand for the answer's names.
 
 An answer is called in two ways. In a run of its own ("call" on standard input, read from fd 3): one request {"args":
-[V], "kwargs": {name: V}} after the other, V as in values.py; reply {"value": V}, {"error": {"type", "message"}} or
-{"bad_value": reason}. In a dialogue: the messages of peer.py; the test's end sends {"op": "start"} first.
+[V], "kwargs": {name: V}} after the other, V as in values.py, with a function's name as "exact" where its value shall
+not come back as a builtin that it resembles; reply {"value": V}, {"error": {"type", "message"}} ("builtins" too, its
+classes that are builtin, where "exact") or {"bad_value": reason}. In a dialogue: the messages of
+peer.py; the test's end sends {"op": "start"} first.
 """
 
 import fcntl
@@ -32,7 +34,8 @@ def serve(spec):
     if request is not None and request.get("op") == "start":
         return _converse(module, spec["entry_point"], entry, request)
     while request is not None:
-        reply = _answer(entry, request)
+        exact = request.get("exact")
+        reply = _answer(_named(module, exact) if exact not in (None, spec["entry_point"]) else entry, request)
         if _getpid() != pid:
             _leave(0)  # a child that the call forked; its parent replies
         peer.send(reply)
@@ -50,15 +53,27 @@ def _entry_point(module, name):
     return function
 
 
+def _named(module, name):
+    """The function of that name, or one that says that there is none."""
+
+    def missing(*_args, **_kwargs):
+        raise NameError("name %r is not defined" % name)
+
+    return getattr(module, name, missing)
+
+
 def _answer(function, request):
     args = [values.decode(wire) for wire in request["args"]]
     kwargs = {key: values.decode(wire) for key, wire in request["kwargs"].items()}
     try:
         value = function(*args, **kwargs)
     except BaseException as error:
-        return {"error": {"type": type(error).__name__[:200], "message": _text(error)[:2000]}}
+        about = {"type": type(error).__name__[:200], "message": _text(error)[:2000]}
+        if "exact" in request:
+            about["builtins"] = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins"]
+        return {"error": about}
     try:
-        return {"value": values.encode(value)}
+        return {"value": values.encode(value, exact="exact" in request)}
     except Exception as error:
         return {"bad_value": _text(error)[:2000]}
 

@@ -17,7 +17,7 @@ _EXITS: Final = ("exit", "quit", "sys.exit", "SystemExit")
 _RUNNERS: Final = ("unittest.main", "pytest.main")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _AWAITING: Final = ("IsolatedAsyncioTestCase", "AsyncTestCase")
-_GUARDS: Final = ("__name__ == '__main__'", "'__main__' == __name__")
+GUARDS: Final = ("__name__ == '__main__'", "'__main__' == __name__")
 
 
 def check_compiles(body: Sequence[ast.stmt]) -> None:
@@ -102,7 +102,7 @@ def source_of(body: Sequence[ast.stmt]) -> str:
 
 def _unguarded(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
-        if isinstance(node, ast.If) and ast.unparse(node.test) in _GUARDS:
+        if isinstance(node, ast.If) and ast.unparse(node.test) in GUARDS:
             yield from _unguarded(node.body)
         else:
             yield node

@@ -131,7 +131,7 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     shared = _mutable_globals(prompt) & loaded
     if shared:
         return f"the test reads {', '.join(sorted(shared))}, which the prompt gives to the answer to change"
-    bound = _bound(test)
+    bound = bound_names(test)
     for node in ast.walk(test):
         why = shared_state(node, aliases) or _why_node(node, called, bound)
         if why:
@@ -295,7 +295,7 @@ def _loaded(tree: ast.Module) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def _bound(tree: ast.Module) -> set[str]:
+def bound_names(tree: ast.Module) -> set[str]:
     """Names that some statement or parameter binds: `input` may be the test's own list."""
     bound: set[str] = set()
     for node in ast.walk(tree):
@@ -318,4 +318,4 @@ def _free_names(tree: ast.Module) -> set[str]:
     """Names that the tree reads and nothing in it binds; none where a star import may bind anything."""
     if any(isinstance(node, ast.alias) and node.name == "*" for node in ast.walk(tree)):
         return set()
-    return _loaded(tree) - _bound(tree) - PRELUDE_NAMES
+    return _loaded(tree) - bound_names(tree) - PRELUDE_NAMES

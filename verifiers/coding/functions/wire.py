@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, TypeVar
 
@@ -29,25 +29,34 @@ class BadReply(Exception):
     """A malformed reply: too long, no JSON, or of another form. The candidate's fault."""
 
 
-def frame_call(args: tuple[object, ...]) -> bytes:
-    """A framed request that calls the entry point with JSON values."""
-    body = json.dumps({"args": [encode(arg) for arg in args], "kwargs": {}}, separators=(",", ":")).encode("ascii")
+def frame_call(args: Sequence[object], kwargs: Mapping[str, object] | None = None, *, exact: str = "") -> bytes:
+    """A framed request that calls the entry point with builtin values. `exact`: the function to call instead, whose
+    value shall not come back as a builtin that it only resembles. Raises TypeError for other arguments."""
+    named = {name: encode(arg) for name, arg in (kwargs or {}).items()}
+    request = {"args": [encode(arg) for arg in args], "kwargs": named, **({"exact": exact} if exact else {})}
+    body = json.dumps(request, separators=(",", ":")).encode("ascii")
     return len(body).to_bytes(4, "big") + body
 
 
+_TAGS: Final[Mapping[type, str]] = {list: "l", tuple: "t", set: "s", frozenset: "fs"}
+
+
 def encode(value: object) -> object:
-    """JSON values only: what a row's inputs hold."""
+    """The wire form of what a row's inputs hold: JSON's values and literals."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
         return value if -_SMALL < value < _SMALL else ["i", hex(value)]
     if isinstance(value, float):
         return ["f", "nan" if value != value else str(value) if value in (float("inf"), -float("inf")) else value.hex()]
-    if isinstance(value, list):
-        return ["l", [encode(item) for item in value]]
     if isinstance(value, dict):
         return ["d", [[encode(key), encode(item)] for key, item in value.items()]]
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    if isinstance(value, bytes):
+        return ["b", base64.b64encode(value).decode("ascii")]
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value  # always the same text
+        return [_TAGS[type(value)], [encode(item) for item in items]]
+    raise TypeError(f"{type(value).__name__} is no literal's value")
 
 
 def parse_reply(channel: bytes) -> dict[str, object]:
@@ -90,8 +99,9 @@ def _check_shape(reply: dict[str, object]) -> None:
         return
     error = reply.get("error")
     if keys == {"error"} and isinstance(error, dict):
-        texts = [text for text in error.values() if isinstance(text, str)]
-        if set(error) == {"type", "message"} and len(texts) == 2:
+        names = error.get("builtins", [])
+        texts = [error.get("type"), error.get("message"), *(names if isinstance(names, list) else [None])]
+        if error.keys() <= {"type", "message", "builtins"} and all(isinstance(text, str) for text in texts):
             return
     raise BadReply("the answer is neither a value nor an error")
 
@@ -118,9 +128,7 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
         built: object = _BUILD[tag]([decode(item) for item in content])
         return built
     if tag in ("s", "fs") and isinstance(content, list):
-        members: set[object] = set()
-        for some in _unlike([decode(item) for item in content], lambda item: item):
-            members.update(some)
+        members = set_of([decode(item) for item in content])
         return members if tag == "s" else frozenset(members)
     if tag == "d" and isinstance(content, list):
         return _decode_dict(content)
@@ -142,6 +150,14 @@ def _decode_tagged(tag: str, wire: list[object]) -> object:
             data = base64.b64decode(content, validate=True)
             return data if tag == "b" else bytearray(data)
     raise BadReply("malformed value")
+
+
+def set_of(items: Iterable[object]) -> set[object]:
+    """The set of an answer's values. Raises BadReply for values made to collide, and TypeError."""
+    members: set[object] = set()
+    for some in _unlike(list(items), lambda item: item):
+        members.update(some)
+    return members
 
 
 def _decode_dict(content: list[object]) -> dict[object, object]:

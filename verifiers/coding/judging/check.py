@@ -26,8 +26,9 @@ from sandbox_gym.contract import (
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.judging.asserted import judge_asserted, where
 from sandbox_gym.verifiers.coding.judging.together import Failed, Together, has_returned, judge_together
-from sandbox_gym.verifiers.coding.plan import REHEARSAL
+from sandbox_gym.verifiers.coding.plan import ASSERTED, REHEARSAL
 from sandbox_gym.verifiers.coding.task import CodingTask
 
 _REPORT_MAX = 100_000
@@ -81,6 +82,10 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     outcomes = [outcome for outcome in state.outcomes if outcome is not None]
     if not outcomes:
         return Checked((), plan.integrity, f"row: {why}" if why else "")
+    if isinstance(outcomes[0], Outcome) and plan.steps[0].name == ASSERTED:
+        settled = judge_asserted(task.tests, outcomes[0], failed(task, outcomes[0]))
+        status, reason = settled or (TestStatus.BAD_VALUE, "a call gave no plain value")
+        return Checked((_result(status, reason, outcomes[0]),), "isolated")
     if not isinstance(outcomes[0], DialogueOutcome):
         return _checked(judge_together(task, plan, state, failed), f"row: {why}")
     report, result = _apart(task, outcomes[0], failed)
@@ -109,7 +114,7 @@ def _row_needs(plan: Plan, state: State) -> str:
             try:
                 said = json.loads(outcome.stdout[:_REPORT_MAX])
                 if said["passed"] is False and said["together"] is True:
-                    return f"row: its own solution passes in one process only ({_where(said['error'])})"
+                    return f"row: its own solution passes in one process only ({where(said['error'])})"
             except (ValueError, RecursionError, LookupError, TypeError):
                 return ""
     return ""
@@ -155,15 +160,7 @@ def _report(asker: Outcome) -> _Report:
         return _Report(needs=needs, flooded=flooded)
     wrong = error.get("type") == "AssertionError"
     status = TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR
-    return _Report(False, needs, status, _where(error), flooded)
-
-
-def _where(error: object) -> str:
-    """A failure's line, source, type and message."""
-    said = error if isinstance(error, dict) else {}
-    where = f"line {plain(str(said.get('line')), 20)}: {plain(str(said.get('source')), 200)}"
-    what = f"{plain(str(said.get('type')), 100)}: {plain(str(said.get('message')), 300)}".rstrip(": ")
-    return f"{where} ({what})"
+    return _Report(False, needs, status, where(error), flooded)
 
 
 def _result(status: TestStatus, reason: str, costs: Outcome) -> TestResult:
