@@ -56,6 +56,8 @@ def test_what_methods_gave_is_told_from_what_they_are_called_on() -> None:
     [
         ("d = DSU(3)\nassert d.find(1) == 1", True),
         ("assert DSU(3).count == 3", True),
+        ("assert DSU(2) == DSU(2)", True),
+        ("assert DSU(2) < DSU(3)", False),
         ("assert DSU(3, 6) == 3", False),
         ("n = DSU(3, 6)\nassert n > 2 and f.name == 3", False),
     ],
