@@ -8,6 +8,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Run, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding.functions.inverted import order_of
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from tests.coding.conftest import Judge
 
 pytestmark = pytest.mark.anyio
@@ -135,3 +137,26 @@ async def test_a_record_is_judged_again_under_another_secret(engine: Engine) -> 
 async def test_an_answers_stop_iteration_ends_no_assertion(judge: Judge, code: str, reward: float, head: str) -> None:
     test = "def check(candidate):\n    assert all(map(lambda t: candidate(t[0]) == t[1], [(3, 10), (4, 17)]))\n"
     assert (await judge(code, {"entry_point": "f", "test": head + test})).reward == reward
+
+
+async def test_words_for_a_look_at_the_test_cost_the_reward_unless_the_row_has_them(judge: Judge) -> None:
+    code = f"import sys\nname = sys._getframe(0).f_code.co_name\n{RIGHT}"
+    verdict = await judge(code, ROW)
+    assert (verdict.reward, verdict.failure_reason, verdict.integrity) == (0.0, "tampered", "in_process")
+    assert verdict.evidence["source_reaches_test"] == "_getframe"
+    named = {**ROW, "prompt": "# use sys._getframe(0)\n"}
+    assert (await judge(code, named)).reward == 1.0
+    apart = {"entry_point": "f", "test": "def check(candidate):\n    assert candidate(3) == 10\n"}
+    assert (await judge(code, apart)).reward == 1.0
+
+
+def test_two_expected_values_are_changed_where_there_are_two() -> None:
+    test = "import builtins\n\ndef check(candidate):\n" + "".join(
+        f"    assert candidate({n}) == {n}\n" for n in range(3)
+    )
+    tests = task_of({"entry_point": "f", "test": test}).tests
+    assert isinstance(tests, CheckTests)
+    for seed in map(str, range(30)):
+        chosen = [one for one in order_of(tests, seed) if one is not None]
+        assert [one.kind for one in chosen] == ["expected_value", "expected_value"]
+        assert len({one.line for one in chosen}) == 2

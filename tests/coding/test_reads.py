@@ -6,7 +6,13 @@ import ast
 
 import pytest
 
-from sandbox_gym.verifiers.coding.functions.reads import attributes_read, operates, read_of_results
+from sandbox_gym.verifiers.coding.functions.reads import (
+    attributes_read,
+    looks_at_classes,
+    operates,
+    read_of_results,
+    reads_of_made,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +24,7 @@ from sandbox_gym.verifiers.coding.functions.reads import attributes_read, operat
         ("for one in f(2):\n    assert one.name", (("name",),)),
         ("with pytest.raises(ValueError) as e:\n    f(1)\nassert e.value.code == 3", (("code",),)),
         ("def same(a):\n    return a.size\nassert same(f(1)) == 3", (("size",),)),
+        ("x = f(1)\nassert hasattr(x, 'area') and getattr(x, 'side', 0) == 3", (("area", "side"),)),
     ],
 )
 def test_attributes_are_grouped_by_what_they_are_read_of(test: str, groups: tuple[tuple[str, ...], ...]) -> None:
@@ -42,3 +49,24 @@ def test_an_operand_is_what_the_test_constructs_itself(test: str, does: bool) ->
 def test_what_methods_gave_is_told_from_what_they_are_called_on() -> None:
     test = ast.parse("s = Stack()\ns.pop()\nt = s.text()\nassert t.strip() == s.name().upper()")
     assert read_of_results(test, {"Stack"}) == {"strip", "upper"}
+
+
+@pytest.mark.parametrize(
+    ("test", "does"),
+    [
+        ("d = DSU(3)\nassert d.find(1) == 1", True),
+        ("assert DSU(3).count == 3", True),
+        ("assert DSU(2) == DSU(2)", True),
+        ("assert DSU(2) < DSU(3)", False),
+        ("assert DSU(3, 6) == 3", False),
+        ("n = DSU(3, 6)\nassert n > 2 and f.name == 3", False),
+    ],
+)
+def test_a_class_in_capitals_is_told_from_a_function_by_attributes(test: str, does: bool) -> None:
+    assert reads_of_made(ast.parse(test), "DSU") is does
+
+
+def test_looks_at_classes() -> None:
+    assert looks_at_classes(ast.parse("assert type(f(1)).__name__ == 'A'"))
+    assert looks_at_classes(ast.parse("assert f(1).__class__ is A"))
+    assert not looks_at_classes(ast.parse("assert isinstance(f(1), A) and f.__name__ == 'f'\nA = type('A', (), {})"))

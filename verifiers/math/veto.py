@@ -15,7 +15,7 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import has_base, same_based, same_residue
 from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, paired
-from sandbox_gym.verifiers.math.rungs.intervals import without_outward_brackets
+from sandbox_gym.verifiers.math.rungs.intervals import is_region, without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
@@ -49,6 +49,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         numbers or _other_quantity(mine, theirs),
         _other_shape(mine, theirs),
         _no_equation(first, second),
+        _a_set(mine, theirs),
         other_multiplicity(mine, theirs),
         _base_dropped(mine, theirs),
         _hedged(mine, theirs),
@@ -88,6 +89,15 @@ def _no_equation(gold: str, answer: str) -> Decision | None:
     """The library takes `y' + y = 0` for its right side."""
     if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
         return Decision(False, "equation", "no differential equation")
+    return None
+
+
+def _a_set(gold: str, answer: str) -> Decision | None:
+    """The library takes `\\{2, 3\\}` for what lies between 2 and 3."""
+    regions = [is_region(text) for text in (gold, answer)]
+    other = answer if regions[0] else gold
+    if regions[0] != regions[1] and shape_of(other).kind in ("set", "list"):
+        return Decision(False, "interval", "an interval is no set of numbers")
     return None
 
 

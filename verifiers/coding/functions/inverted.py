@@ -100,10 +100,17 @@ def order_of(tests: CheckTests, seed: str) -> tuple[Inverted | None, ...]:
     shuffled = [pool[at] for at in _shuffled(len(pool), seed, "choice")]
     # a certain one first, since what only a run tells may tell nothing; a changed value, since no form gives it away
     chosen = sorted(shuffled, key=lambda one: (not one.certain, one.kind != "expected_value"))
-    rest = sorted((one for one in shuffled if one is not chosen[0]), key=lambda one: one.kind != "mock")
-    chosen = [*chosen[:1], *rest]  # an answer is given the test's mocks, and may set their assertions
+    rest = sorted((one for one in shuffled if one is not chosen[0]), key=lambda one: _rank(one, chosen[0]))
+    chosen = [*chosen[:1], *rest]
     runs = [*chosen[:CHOSEN], None]
     return tuple(runs[at] for at in _shuffled(len(runs), seed, "order")) if chosen else ()
+
+
+def _rank(variant: Inverted, first: Inverted) -> tuple[bool, bool, bool]:
+    """How good a second variant is: one of a mock, since an answer is given the test's mocks and may set their
+    assertions; else another changed value, at another place, since an object that equals all values passes where an
+    assertion is negated."""
+    return variant.kind != "mock", variant.kind != "expected_value", variant.line == first.line
 
 
 def _shuffled(count: int, seed: str, what: str) -> list[int]:

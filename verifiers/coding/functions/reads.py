@@ -149,6 +149,23 @@ def _calls_method(tree: ast.expr, given: set[str]) -> bool:
     )
 
 
+def reads_of_made(test: ast.Module, name: str) -> bool:
+    """Whether the test reads an attribute of what it made by calling `name`, or compares two of these."""
+    made = _instances(test, {name})
+
+    def is_made(node: ast.expr) -> bool:
+        return ast.unparse(node.func) == name if isinstance(node, ast.Call) else ast.unparse(node) in made
+
+    return any(
+        is_made(node.value)
+        if isinstance(node, ast.Attribute)
+        else isinstance(node, ast.Compare)
+        and all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+        and all(map(is_made, (node.left, *node.comparators)))
+        for node in ast.walk(test)
+    )
+
+
 def _instances(test: ast.Module, classes: set[str]) -> set[str]:
     """Names, attributes and functions that may hold or return an instance."""
     made: set[str] = set()

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, shared_state
-from sandbox_gym.verifiers.coding.functions.reads import attributes_read, looks_at_classes, operates, read_of_results
+from sandbox_gym.verifiers.coding.functions.reads import (
+    attributes_read,
+    looks_at_classes,
+    operates,
+    read_of_results,
+    reads_of_made,
+)
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
@@ -238,8 +244,8 @@ def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
     if name[:1].isupper() and not name.isupper():
         return True
     calls = [node for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    if name.isupper() and any(ast.unparse(call.func) == name for call in calls):
-        return True  # DSU(5), where MAX_SIZE is a constant
+    if name.isupper() and reads_of_made(test, name):  # DSU(5), where GCD(4, 6) is a function's value
+        return True
     return any(
         ast.unparse(call.func) in ("isinstance", "issubclass")
         and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args[1:])

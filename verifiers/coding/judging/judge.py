@@ -35,7 +35,7 @@ from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_
 from sandbox_gym.verifiers.coding.judging.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.judging.processes import is_shared
 from sandbox_gym.verifiers.coding.judging.short import short
-from sandbox_gym.verifiers.coding.judging.signs import convicting, ignored_input, signs_of
+from sandbox_gym.verifiers.coding.judging.signs import convicting, ignored_input, reaching, signs_of
 from sandbox_gym.verifiers.coding.judging.texts import judge_text
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.running.checking import answers_limits, is_broken, judge_checker, missing
@@ -209,6 +209,9 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
     signs = {**found, **signs_of(plan, state)}
     if reward and isinstance(task.tests, StdinTests) and task.language.name in _PYTHONS:
         signs |= ignored_input(task.tests.inputs, plan)
+    if integrity == "in_process" and isinstance(task.tests, CheckTests):
+        found = {**found, **reaching(plan, "\n".join((task.tests.written, task.tests.prompt, task.tests.reference)))}
+        signs = {**signs, **found}
     convicted = bool(found) or convicting(task.fail_on_tamper, signs)
     settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)
     return Verdict(

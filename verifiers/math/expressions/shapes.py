@@ -18,11 +18,14 @@ _MATRIX = re.compile(r"^\\begin\{((?:[pbB]|small)?matrix|array)\}(?:\{[clr| ]*\}
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
+_MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat) ?\{? ?[A-Za-z]{1,3} ?\}?"
 _QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
 _ASSIGNED = re.compile(
-    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS})\s?(?:=|\\approx|\\in)\s?(.+)$",
+    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
+_MARKS = re.compile(r"\\(?:overline|vec|hat|bar|widehat)(?![A-Za-z])|[{}|]")
+_INDEX = re.compile(r"^([a-z])\((n)\)$")
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
 _WORDS_BETWEEN = re.compile(r"\s*,?\s*(?:‹\s*,?\s*(?:and|or)\s*,?\s*›|\b(?:and|or)\b)\s*")
 
@@ -74,7 +77,7 @@ def assigned(text: str) -> tuple[str, str]:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
         rest = parts[-1].strip()
-    return "" if name.startswith("‹") else name, rest
+    return "" if name.startswith("‹") else _INDEX.sub(r"\1_\2", _MARKS.sub("", name)), rest
 
 
 def split_top(text: str, separators: str) -> list[str]:

@@ -44,13 +44,14 @@ _SAME = {
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
-    "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
+    "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textnormal mbox mathrm mathbf mathit operatorname mathsf texttt mathop hbox"
 _TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
 _UNIT_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat) ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}")
+_BLACKBOARD = re.compile(r"\\mathbb ?([A-Z])")
 _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
 _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
@@ -64,17 +65,7 @@ _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
-_SYMBOLS = {
-    "\\mathbb R": "\\mathbb{R}",
-    "<=": "\\le ",
-    ">=": "\\ge ",
-    "!=": "\\ne ",
-    "\\%": "%",
-    "\\$": "$",
-    "\\#": "#",
-    "\\&": "&",
-    "\\_": "_",
-}
+_SYMBOLS = {"<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "\\&": "&", "\\_": "_"}
 
 
 def normalise(text: str) -> str:
@@ -85,6 +76,7 @@ def normalise(text: str) -> str:
     text = _DIGIT_GAP.sub("", text)
     text = text.replace("\\$", "$").replace("{,}", ",").replace("{:}", ":")
     text = _OLD_FONT.sub(r"\\text{\1\2}", _PI_OVER.sub(_pi_over, text))
+    text = _BLACKBOARD.sub(r"\\mathbb{\1}", text)
     text = _NATURAL.sub(r"\\ln ", _UNIT_VECTOR.sub(r" \1\2 ", text))
     text = _TEXT.sub(_marked, _TEXT.sub(_marked, text))
     text = _SPACING.sub(" ", text)

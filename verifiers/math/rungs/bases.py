@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import gcd
 
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.values import as_fraction
@@ -64,6 +65,8 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
     equal = all(a * second[0] == b * first[0] for a, b in zip(first, second, strict=True))
     if _TIME.match(gold) and _TIME.match(answer) and gold != answer:
         return None if equal else Decision(False, "ratio", "different times or ratios")
+    if equal and _TIME.match(gold) and not _TIME.match(answer) and gcd(*map(int, gold.split(":"))) > 1:
+        return Decision(False, "ratio", "a time of day, which no proportion is")
     return Decision(equal, "ratio", "the same proportion" if equal else "different proportions")
 
 

@@ -13,6 +13,7 @@ from sandbox_gym.verifiers.math.options import Decision
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
+_RANGE = re.compile(r"[,;(]? ?‹?(?: ?where|for)? ?›? ?([klmn]) ?\\in ?\\mathbb\{Z\} ?\)?$")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
 _CONSTANT = re.compile(r"\+ ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$")
@@ -37,11 +38,20 @@ def false_equation(gold: str, answer: str) -> Decision | None:
 def paired(gold: str, answer: str) -> tuple[str, str]:
     """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
     integration."""
-    gold, answer = counted(gold, answer)
+    gold, answer = _without_range(*counted(gold, answer))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
     return gold, _renamed(gold, answer)
+
+
+def _without_range(gold: str, answer: str) -> tuple[str, str]:
+    """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
+    mine, theirs = _RANGE.search(gold), _RANGE.search(answer)
+    first, second = (text[: found.start()] if found else text for text, found in ((gold, mine), (answer, theirs)))
+    if mine and theirs and mine[1] != theirs[1] and not _letter(mine[1]).search(second):
+        second = _letter(theirs[1]).sub(mine[1], second)
+    return first.strip() or gold, second.strip() or answer
 
 
 def _renamed(gold: str, answer: str) -> str:

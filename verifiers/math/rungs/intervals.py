@@ -97,6 +97,11 @@ def without_outward_brackets(text: str) -> str:
     )
 
 
+def is_region(text: str) -> bool:
+    """Whether the text is an interval, a union of them or a relation."""
+    return _region(text) is not None
+
+
 def _region(text: str) -> Region | None:
     text = text.strip()
     if len(text) > 2000:

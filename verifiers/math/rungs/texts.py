@@ -15,6 +15,7 @@ _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
+_TOLD_CHOICE = re.compile(r"^\(([A-J])\)\s?[^\s,;(]")
 _OPTION = re.compile(r"^(?:[Oo]ption|[Cc]hoice) ?(?=\(?[A-J]\b)")
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
@@ -61,6 +62,9 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
     if several := _same_letters(squeezed(gold), squeezed(answer)):
         return several
     wanted = _CHOICE.match(squeezed(gold).strip("."))
+    told = _TOLD_CHOICE.match(squeezed(gold))
+    if told and (alone := _CHOICE.match(squeezed(answer))):
+        return Decision(told[1] == alone[1], "choice", f"choice {alone[1]}, wanted {told[1]}")
     bare = _OPTION.sub("", squeezed(answer))
     if options.multiple_choice and (letter := choice_letter(squeezed(gold))):
         given = choice_letter(bare)
