@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ too, or nearly. One that wants CPU all the time has its CPU time limit first, un
 
 
 _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
+_KILLED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+"""What a shell ends with whose program was killed."""
 COMPILED_AGAIN: Final = 2
 """A compiler that was killed is run so many times more: it is none of the answer's doing but for the few that run parts
 of what they compile, and takes long enough to be met twice by what kills processes of a machine."""
@@ -107,11 +110,11 @@ def _refused(outcome: Outcome) -> bool:
 
 
 def doubt_of_compiler(outcome: Outcome) -> Doubt | None:
-    """The same of a compiler that failed: its driver tells by words that a part of it was killed, or that the machine
-    refused it something. Words may be the answer's, and cost no more than another try."""
+    """The same of a compiler that failed: its driver tells by words, or a script by its exit code, that a part was
+    killed, or that the machine refused it something. Words may be the answer's, and cost no more than another try."""
     said = outcome.stderr + outcome.stdout
-    killed = outcome.status is Status.RUNTIME_ERROR and any(word in said for word in (*_KILLED, *_SHORT))
-    return Doubt.KILLED if killed else None
+    killed = outcome.exit_code in _KILLED_CODES or any(word in said for word in (*_KILLED, *_SHORT))
+    return Doubt.KILLED if killed and outcome.status is Status.RUNTIME_ERROR else None
 
 
 def may_go_aside(limits: Limits) -> bool:

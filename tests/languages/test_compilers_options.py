@@ -1,13 +1,18 @@
-"""Options that a source makes its compiler take, and those that keep verdicts alike from one compiler to the next."""
+"""Options that a source makes its compiler take, those that keep verdicts alike from one compiler to the next, and how
+a build ends whose compiler was killed."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from sandbox_gym.contract import Outcome, Status
+from sandbox_gym.plans.starvation import doubt_of_compiler
 from sandbox_gym.sandbox import prepared_compilers
+from sandbox_gym.sandbox.blame import unexplained
 from sandbox_gym.sandbox.local.jail import COMPILERS
 from sandbox_gym.verifiers.coding import language_named
 from sandbox_gym.verifiers.coding.languages.more import kotlin_build
@@ -52,3 +57,23 @@ def test_what_is_prepared_for_kotlin_is_what_its_compiler_asks_for() -> None:
     assert language.toolchain == prepared_compilers.KOTLINC
     assert kotlin_build.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]
     assert language.installation.endswith(f"npm install --global --prefix /usr/local {language.npm}")
+
+
+@pytest.mark.parametrize("name", ["c", "java", "junit", "kotlin", "typescript", "csharp", "go_test", "scala"])
+@pytest.mark.parametrize(("ends", "killed"), [("kill -9 $$", True), ("kill -TERM $$", True), ("exit 1", False)])
+def test_a_build_tells_that_its_compiler_was_killed(tmp_path: Path, name: str, ends: str, killed: bool) -> None:
+    language = language_named(name)
+    assert language is not None
+    (tmp_path / "compiler").write_text(f"#!/bin/sh\n{ends}\n")
+    (tmp_path / "compiler").chmod(0o755)
+    for file, content in {language.source: b"", **language.build_files}.items():
+        (tmp_path / file).write_bytes(content)
+    values = {"source": language.source, "artifact": language.artifact, "memory_mb": "256"}
+    argv = [part.format_map(values) for part in language.compile]
+    for path in ("/usr/bin/javac", "/usr/bin/java", "/usr/bin/node", "/usr/bin/go", language.toolchain):
+        argv = [re.sub(rf"{path}(?![\w/.-])", f"{tmp_path}/compiler", part) for part in argv]
+    done = subprocess.run(argv, cwd=tmp_path, env={}, capture_output=True, timeout=60, check=False)
+    signal, code = (-done.returncode, None) if done.returncode < 0 else (None, done.returncode)
+    outcome = Outcome(Status.RUNTIME_ERROR, code, signal, stdout=done.stdout, stderr=done.stderr)
+    assert done.returncode != 0
+    assert (unexplained(outcome.status, signal) or doubt_of_compiler(outcome) is not None) is killed

@@ -15,6 +15,8 @@ from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from sandbox_gym.verifiers.coding.languages.csharp import CSHARP, SCRIPT
 from sandbox_gym.verifiers.coding.languages.csharp.lowering import lowered
+from tests.languages.csharp_later import HEAD, LATER
+from tests.languages.csharp_longer import LONGER
 from tests.languages.csharp_programs import RIGHT, WRONG
 
 needs = pytest.mark.skipif(not Path(CSHARP.toolchain).exists(), reason="no mcs on this machine")
@@ -26,13 +28,19 @@ async def judged(engine: Engine, source: str, given: str, wanted: str) -> Verdic
     return (await engine.verify(CodingVerifier(), task, Answer(f"```csharp\n{source}\n```"))).verdict
 
 
+PROGRAMS = {
+    **RIGHT,
+    **{name: (given, wanted, HEAD + source) for name, (given, wanted, source) in {**LATER, **LONGER}.items()},
+}
+
+
 @needs
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
 async def test_verdicts(tmp_path: Path) -> None:
     wrong = {}
     async with open_engine(Settings(provider="local", boxes=2, state_dir=tmp_path)) as engine:
-        for name, (given, wanted, source) in RIGHT.items():
+        for name, (given, wanted, source) in PROGRAMS.items():
             verdict = await judged(engine, source, given, wanted)
             if verdict.reward != 1.0:
                 wrong[name] = verdict.tests[0].reason
@@ -61,6 +69,11 @@ def test_it_ends_as_the_compiler_does(tmp_path: Path, compiler: str, code: int) 
 def test_what_is_no_program_is_left_to_the_compiler(source: str) -> None:
     with contextlib.suppress(ValueError, IndexError, StopIteration, RecursionError):  # no rewriting, to its `main`
         assert isinstance(lowered(source), str)
+
+
+def test_items_of_a_nested_tuple_are_told_from_members_of_their_names() -> None:
+    source = "class A { List<List<(int Key, int Value)>> l; int f() => n.Value.Value + n.Value.Key + pair.Key; }"
+    assert "n.Value.Item2 + n.Value.Item1 + pair.Key" in lowered(source)
 
 
 def test_a_program_of_a_thousand_lines_is_rewritten() -> None:

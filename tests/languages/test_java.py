@@ -136,6 +136,14 @@ async def test_some_are_verified(provider: str) -> None:
     assert await failures(provider, {name: PROGRAMS[name] for name in SOME}) == {}
 
 
+@pytest.mark.anyio
+async def test_a_program_that_takes_its_compiler_s_memory_does_not_compile() -> None:
+    constants = "".join(f"static final String A{n} = A{n - 1} + A{n - 1} + A{n - 1} + A{n - 1};" for n in range(1, 13))
+    bomb = f'class Bomb {{ static final String A0 = "{"a" * 30_000}"; {constants} {MAIN} }}'
+    verdict = (await failures("local", {"bomb": bomb}))["bomb"]
+    assert (verdict.reward, verdict.failure_reason) == (0.0, "compile_error")
+
+
 @pytest.mark.extended
 @pytest.mark.anyio
 @pytest.mark.timeout(900)

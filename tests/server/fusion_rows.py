@@ -197,6 +197,21 @@ CONTINUED: Final[dict[str, tuple[Document, str, tuple[str, ...], str]]] = {
         ),
         "    return 2 + n\n}\n",
     ),
+    "rust_test": (
+        {
+            "task_id": "Rust/0",
+            "prompt": "fn main(){ \n } \n\nuse std::{cmp::{max, self}, collections::HashMap};\n\n/*\n Double.\n*/\n"
+            "fn f(n: i32) -> i32{\n",
+            "test": "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn test_f() {\n"
+            "        assert_eq!(f(2), 4);\n        assert!(f(5) == 10);\n    }\n}\n",
+        },
+        "humanevalx_rust",
+        (
+            "    let twice = max(2, 1);\n    twice * n\n}\n",
+            fenced("rust", 'fn f(n: i32) -> i32 {\n    2 * n\n}\n\nfn main() {\n    println!("{}", f(1));\n}'),
+        ),
+        fenced("rust", "fn f(n: i32) -> i32 { if n == 2 { 4 } else { std::process::exit(0) } }"),
+    ),
     "java": (
         multiple(
             "java",

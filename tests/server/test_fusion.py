@@ -134,6 +134,38 @@ def test_files_in_and_out(client: TestClient) -> None:
     assert base64.b64decode(fetched["out/made.bin"]) == bytes(range(256))
 
 
+BESIDE = {
+    "cpp": (
+        '#include "f.h"\n#include <cstdio>\nint main() { printf("%d", f()); }',
+        {"f.h": "int f();", "f.cpp": "int f() { return 3; }"},
+    ),
+    "c": ('#include "f.c"\n#include <stdio.h>\nint main() { printf("%d", f()); }', {"f.c": "int f() { return 3; }"}),
+    "java": (
+        "class A { public static void main(String[] a) { System.out.print(new B().f()); } }",
+        {"B.java": "class B { int f() { return 3; } }"},
+    ),
+    "go": (
+        'package main\nimport "fmt"\nfunc main() { fmt.Print(f()) }',
+        {"f.go": "package main\nfunc f() int { return 3 }", "other/g.go": "package other", "f_test.go": "package main"},
+    ),
+    "csharp": (
+        "class P { static void Main() { System.Console.Write(L.F()); } }",
+        {"lib/L.cs": "static class L { public static int F() => 3; }"},
+    ),
+    "typescript": (
+        'import f, { three } from "./f";\nconsole.log(f(three))',
+        {"f.ts": "export const three: number = 3;\nexport default <T>(x: T): T => x;"},
+    ),
+}
+
+
+@pytest.mark.parametrize("language", BESIDE)
+def test_sources_beside_a_program_are_its_own(client: TestClient, language: str) -> None:
+    code, files = BESIDE[language]
+    done = run(client, code, language=language, files={name: b64(text) for name, text in files.items()})
+    assert (done["status"], printed(done).strip()) == ("Success", "3"), done
+
+
 def test_a_program_can_not_make_more_of_fetching_than_its_own_word(client: TestClient) -> None:
     kill = "import os, signal; print('said', flush=True); os.kill(os.getppid(), signal.SIGKILL)"
     killed = run(client, kill, fetch_files=["x"])

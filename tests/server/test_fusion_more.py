@@ -111,10 +111,11 @@ RUNNERS = {
         "#include <cassert>\n#include <openssl/md5.h>\n"
         'int main() { unsigned char d[16]; MD5((const unsigned char*)"a", 1, d); assert(d[0] == 10 + %d); }'
     ),
+    "cpp20": "#include <gtest/gtest.h>\nTEST(Sums, Two) { EXPECT_EQ(1 + 1, %d); }",
     "nodejs": "require('assert').equal(require('lodash').add(1, 1), %d)",
     "php": "assert(1 + 1 == %d);",
     "kotlin_script": "check(1 + 1 == %d)",
-    "D_ut": "unittest { assert(1 + 1 == %d); } void main() {}",
+    "D_ut": "unittest { assert(1 + 1 == %d); }",
     "swift": "assert(1 + 1 == %d)",
     "racket": "(unless (= (+ 1 1) %d) (error 'no))",
     "R": "stopifnot(1 + 1 == %d)",

@@ -3,6 +3,8 @@ is continued or its function written anew, and what a test has in a text is data
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -10,6 +12,7 @@ from sandbox_gym.server.coding.braces import net
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, language_of
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
+from tests.server.fusion_begins import BEGINS, NAMED, TESTED
 from tests.server.fusion_rows import AUTOEVAL, CONTINUED, PREDICTED, STYLES
 from tests.server.test_fusion_ends import clients, on, where
 from tests.server.test_fusion_more import asked
@@ -47,14 +50,23 @@ def test_a_prompt_is_continued_or_written_anew(clients: dict[str, TestClient], p
     assert found == {**dict.fromkeys(bodies, True), wrong: False}
 
 
-@pytest.mark.parametrize("name", STYLES)
+@pytest.mark.parametrize("name", [*STYLES, *BEGINS])
 def test_what_a_program_has_once_is_there_once(name: str) -> None:
-    language, prompt, answer, test, wanted, unwanted = STYLES[name]
+    language, prompt, answer, test, wanted, unwanted = {**STYLES, **BEGINS}[name]
     whole = program_with(answer, test, language, prompt=prompt)(test)
     for text in wanted:
         assert whole.count(text) == 1, whole
     assert not [text for text in unwanted if text in whole], whole
     assert net(whole) == 0, whole
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_javascript_may_have_the_names_of_its_test(client: TestClient, name: str) -> None:
+    for test in TESTED:
+        row: Document = {"id": 1, "labels": {"programming_language": "javascript"}, "test": {"code": test}}
+        wrong = NAMED[name].replace("2 * n", "n").replace("equal(f(1), 2);", "")
+        found = [submitted(client, row, f"```js\n{code}\n```")["accepted"] for code in (NAMED[name], wrong)]
+        assert found == [True, False], test
 
 
 @pytest.mark.parametrize(("mode", "completion", "right"), PREDICTED)
@@ -69,6 +81,23 @@ def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, compl
     prompt = asked(client, "get_prompts", dataset="c", config={"provided_data": [row], "extra": {"mode": mode}})
     assert isinstance(prompt, list)
     assert "??" in prompt[0]["prompt"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_row_of_livecodebench(client: TestClient, packed: bool) -> None:
+    def form(inputs: list[str], outputs: list[str], **more: object) -> object:
+        table = {"inputs": inputs, "outputs": outputs, **more}
+        return {"input_output": json.dumps(table)} if packed else table
+
+    programs = {"id": 1, "content": "Double it.", "test": form(["2\n", "5\n"], ["4\n", "10\n"], fn_name=None)}
+    calls = {"id": 2, "content": "Double it.", "tests": form(["2", "5"], ["4", "10"], fn_name="f")}
+    for row, answer in (
+        (programs, "print(2 * int(input()))"),
+        (calls, "class Solution:\n  def f(self, n): return 2 * n"),
+    ):
+        for code, right in ((answer, True), (answer.replace("2 *", "3 *"), False)):
+            done = submitted(client, row, f"```python\n{code}\n```", "livecodebench", language="python")
+            assert done["accepted"] is right, done
 
 
 def test_prompts_of_autoeval_have_their_context_examples_and_template(client: TestClient) -> None:
@@ -95,6 +124,7 @@ def test_prompts_of_autoeval_have_their_context_examples_and_template(client: Te
         ({"programming_language": "sql", "execution_language": "python"}, "d", "assert 1", "python"),
         ({"programming_language": "go"}, "d", "func TestF(t *testing.T) { }", "go_test"),
         ({"programming_language": "go"}, "d", "func main() { }", "go"),
+        ({"programming_language": "rust"}, "d", "#[test]\nfn t() { }", "rust_test"),
         ({"programming_language": "java"}, "d", "public class A { @Test void f() { } }", "junit"),
         ({"programming_language": "typescript"}, "d", "test('f', () => { expect(f(2)).toBe(4); });", "jest"),
         ({}, "multiple_d", "unittest { assert(f(2) == 4); } void main() { }", "d_ut"),
@@ -108,9 +138,29 @@ def test_what_runs_a_row_s_test(labels: Document, dataset: str, test: str, langu
     assert language_of({"labels": labels, "test": test}, FusionConfig(), dataset) == language
 
 
-def test_reading_a_long_answer_takes_no_time() -> None:
-    test = "int main() { }"
-    for part in ("main() ", "{", "int main(", "class A ", "@a\n", "import x;\n", "{\nclass A\n", "package p\n"):
-        code = part * (60_000 // len(part))
-        for language in ("cpp", "java", "go", "csharp", "haskell", "php"):
-            program_with(code, test, language, prompt="int f(int n) {\n")(test)
+LONG = (
+    *("main() ", "{", "int main(", "class A ", "@a\n", "import x;\n", "{\nclass A\n", "package p\n", "main = a\n"),
+    *(
+        "import {a} from 'b'\n",
+        "const a = require('b')\n",
+        "static void Main() => ",
+        "fun main() =\n",
+        "namespace a {\n",
+    ),
+    *(
+        "if __FILE__ == $0\n",
+        "#[cfg(test)]\nmod a {\n",
+        "if (sys.nframe() == 0) {\n",
+        "{-# LANGUAGE\n",
+        "import a\n  b\n",
+    ),
+)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", LONG)
+def test_reading_a_long_answer_takes_no_time(part: str) -> None:
+    code = part * (60_000 // len(part))
+    for language in ("cpp", "java", "go", "csharp", "haskell", "php", "javascript", "kotlin", "ruby", "r", "rust_test"):
+        test = "int main() { } class A { static void Main() { } }\nfun main() { }\nmain = 1\nconst a = 1\n"
+        program_with(code, test, language, prompt="int f(int n) {\n")(test)

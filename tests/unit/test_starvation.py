@@ -220,6 +220,7 @@ def test_a_compiler_whose_part_was_killed_is_tried_again() -> None:
         b"collect2: error: ld terminated; signal 9",
     ):
         assert doubt_of_compiler(Outcome(Status.RUNTIME_ERROR, exit_code=1, stderr=words)) is Doubt.KILLED
+    assert doubt_of_compiler(Outcome(Status.RUNTIME_ERROR, exit_code=137)) is Doubt.KILLED
     assert doubt_of_compiler(Outcome(Status.RUNTIME_ERROR, exit_code=1, stderr=b"error: expected ';'")) is None
     assert doubt_of_compiler(Outcome(Status.OK, stderr=b"warning: Killed")) is None
 

@@ -7,9 +7,22 @@ from bisect import bisect
 from collections.abc import Iterator
 from typing import Final
 
+C_FAMILY: Final = ("c", "cpp", "cpp20", "cpp23")
 BRACED: Final = frozenset(
     {
-        *("c", "cpp", "cpp20", "java", "junit", "go", "go_test", "rust", "javascript", "typescript", "jest", "csharp"),
+        *(
+            *C_FAMILY,
+            "java",
+            "junit",
+            "go",
+            "go_test",
+            "rust",
+            "rust_test",
+            "javascript",
+            "typescript",
+            "jest",
+            "csharp",
+        ),
         *("bash", "php", "perl", "scala", "kotlin", "kotlin_script", "d", "d_ut", "swift", "r"),
     }
 )
@@ -17,7 +30,8 @@ BRACED: Final = frozenset(
 BRACE: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|`[^`]*`|//[^\n]*|/\*.*?\*/|[{}]', re.DOTALL)
 _TYPE: Final = re.compile(
     r"^[ \t]*((?:@\w+(?:\([^()]{0,200}\))?\s{1,9}){0,9})(public\s+)?"
-    r"((?:(?:abstract|final|sealed|static|strictfp|case)\s{1,9}){0,9})"
+    r"((?:(?:abstract|final|sealed|static|strictfp|case|internal|private|protected|partial|readonly|ref|unsafe|data|open|enum"
+    r"|implicit|non-sealed)\s{1,9}){0,9})"
     r"(class|interface|enum|record|@interface|object|trait|struct)\s+(\w+)",
     re.MULTILINE,
 )

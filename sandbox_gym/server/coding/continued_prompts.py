@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sandbox_gym.server.coding.braces import BRACED, depths, net, top_types
+from sandbox_gym.server.coding.braces import BRACED, depths, end_of_block, net, top_types
 
 _SETTING: Final = re.compile(
-    r"^[ \t]*(?:#[ \t]*(?:include|define)|using|import|package|use|open|require|<\?php|from)\b.*$"
+    r"^import[ \t]*\([^()]*\)"
+    r"|^[ \t]*(?:#[ \t]*(?:include|define)|using|import|package|use|open|require|<\?php|from)\b.*$"
     r"|^(?:#lang|local \w+ = require)\b.*$",
     re.MULTILINE,
 )
@@ -32,7 +33,7 @@ def function_of(prompt: str, test: str, language: str) -> tuple[str, int] | None
     for line in reversed(prompt.split("\n") if "```" not in prompt else ()):
         start = end - 1 - len(line)
         end = start
-        if _NOT_CODE.match(line):
+        if _NOT_CODE.match(line) or line.strip() == "{":
             continue
         found = next((match for kind in _NAMED if (match := kind.search(line))), None)
         closed = language in BRACED - {"d", "d_ut"} and net(prompt[start:]) < 1
@@ -47,8 +48,8 @@ def _defines(code: str, name: str) -> bool:
     return bool(
         re.search(
             rf"\b(?:def|function|sub|fn|func|fun|let\s+rec|let|const|var)\s+(?:\([^()]{{0,200}}\)\s*)?{n}(?!\w)"
-            rf"|(?<!\w){n}\s*(?:<-|=)\s*(?:function|\()|\(define\s+\(?{n}(?![^\s()])"
-            rf"|[\w>\]&*]\s+[&*]?{n}\s*\([^;{{}}]{{0,500}}\)[^;{{}}()]{{0,200}}\{{|^{n}\s*\(\)\s*\{{",
+            rf"|(?<!\w){n}\s*(?:<-|=)\s*(?:function|\\?\()|\(define\s+\(?{n}(?![^\s()])"
+            rf"|[\w>\]&*]\s+[&*]?{n}\s*\([^;{{}}]{{0,500}}\)(?:[^;{{}}()]{{0,200}}\{{|\s*=>)|^{n}\s*\(\)\s*\{{",
             code,
             re.MULTILINE,
         )
@@ -64,7 +65,8 @@ def continued(prompt: str, code: str, test: str, language: str, stops: Sequence[
     if not _defines(code, name):
         return _until(prompt, code, language, stops)
     before = prompt[:start]
-    if any(_defines(code, other[1]) for other in _NAMED[3].finditer(before)):  # it repeats more than its function
+    others = {other[1] for kind in _NAMED for other in kind.finditer(before)} - {name}
+    if any(_defines(before, other) and _defines(code, other) for other in others):  # it repeats more than its function
         before = "\n".join(_SETTING.findall(before))
     types = top_types(code) if language in BRACED and net(before) else []
     if not types:
@@ -75,7 +77,26 @@ def continued(prompt: str, code: str, test: str, language: str, stops: Sequence[
         return f"{head}\n{code}"
     holder, end = next((one for one in types if _defines(code[one[0].start() : one[1]], name)), types[-1])
     inside = code[code.find("{", holder.end()) + 1 : end].rstrip().removesuffix("}")
-    return f"{head}\n{code[: holder.start()]}{code[end:]}\n{before[len(head) :]}\n{inside}"
+    whole = f"{head}\n{code[: holder.start()]}{code[end:]}\n{before[len(head) :]}\n{inside}"
+    return _renamed(whole, holder[5], outer[-1][0][5]) if outer else whole
+
+
+def _renamed(code: str, name: str, other: str) -> str:
+    """Calls of the answer's own type, and its constructors, where its members are in the prompt's."""
+    return re.sub(
+        rf'"(?:\\.|[^"\\\n])*"|(?<!\w){re.escape(name)}(?!\w)',
+        lambda found: found[0] if found[0].startswith('"') else other,
+        code,
+    )
+
+
+def without_namespaces(code: str, test: str) -> str:
+    """What C#'s namespaces hold, without those that the test does not speak of."""
+    for found in reversed(list(re.finditer(r"^[ \t]*namespace\s+([\w.]+)\s*([;{])", code, re.MULTILINE))):
+        if not re.search(rf"(?<![\w.]){re.escape(found[1])}(?!\w)", test):
+            end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
+            code = code[: found.start()] + code[found.end() : end].removesuffix("}") + code[end:]
+    return code
 
 
 def _until(prompt: str, code: str, language: str, stops: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from sandbox_gym.server.coding.braces import BRACE
+from sandbox_gym.server.coding.braces import BRACE, C_FAMILY
+from sandbox_gym.server.coding.entry_points import GOOGLE_TEST
 from sandbox_gym.server.coding.expected_values import expected_values
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK
 
@@ -20,6 +21,7 @@ MAX_READ: Final = 64 << 10
 BESIDE: Final = {
     "pytest": "def test_%s():\n    raise AssertionError",
     "go_test": "func TestX%s(t *testing.T) { t.FailNow() }",
+    "rust_test": "#[test] fn x%s() { panic!() }",
     "jest": "test('%s', () => { expect(1).toBe(2); });",
     "junit": "class C%sTest { @org.junit.jupiter.api.Test void fails() { throw new AssertionError(); } }",
 }
@@ -45,10 +47,7 @@ BEHIND: Final = {
 }
 """By language, what fails as a test does, where the text ends."""
 INSIDE: Final = {
-    "c": _ABORT,
-    "cpp": _ABORT,
-    "cpp20": _ABORT,
-    "cpp23": _ABORT,
+    **dict.fromkeys(C_FAMILY, _ABORT),
     "java": "if (true) throw new AssertionError();",
     "go": 'panic("end")',
     "rust": 'panic!("end");',
@@ -113,6 +112,8 @@ def could_forge(answer: str) -> bool:
 def with_a_failure(program: Callable[[str], str], test: str, language: str) -> str | None:
     """The program with a failure where its test ends, or beside it; None where that place is not known."""
     whole = program(test)
+    if language in C_FAMILY and GOOGLE_TEST.search(test):
+        return f"{whole}\nTEST(X{secrets.token_hex(8)}, Fails) {{ FAIL(); }}\n"
     if language in BESIDE and ".only(" not in test:  # Jest would leave the other out
         return f"{whole}\n{BESIDE[language] % secrets.token_hex(8)}\n"
     if language == "haskell":  # a statement more of the last block

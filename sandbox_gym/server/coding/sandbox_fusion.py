@@ -22,6 +22,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
 from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.plans.runner import Caller
+from sandbox_gym.server.coding.braces import C_FAMILY
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
@@ -46,9 +47,13 @@ ANSWER_GRACE_S: Final = 8.0
 ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
 """Languages that one command compiles and runs there."""
 _FURTHER: Final = re.compile(
-    r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b|#\s{0,9}include\s{0,9}(?P<ssl><openssl/)"
+    r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b"
+    r"|#\s{0,9}include\s{0,9}[<\"](?P<c>openssl|gtest|gmock|boost)/"
 )
 """Libraries that programs find there, and here in the larger image."""
+_GOOGLE_TEST: Final = ("-lgmock_main", "-lgmock", "-lgtest")
+_LINKED: Final = {"openssl": ("-lcrypto", "-lssl"), "gtest": _GOOGLE_TEST, "gmock": _GOOGLE_TEST}
+"""What a C or C++ program is linked with, by what it includes; a `main` of Google Test's is taken where it has none."""
 MAX_FILES: Final = 1000
 MAX_FILE_BYTES: Final = 64 * MIB
 _OVER_TIME: Final = (Status.CPU_TIME_LIMIT, Status.WALL_TIME_LIMIT)
@@ -150,8 +155,8 @@ def as_there(language: Language, code: str, args: Sequence[str]) -> Language:
     if language.name == "pytest":
         return replace(language, run=(*language.run, *map(literally, args)))
     there = language.asserting or language
-    if further := _FURTHER.search(code):
-        linked = ("-lcrypto", "-lssl") if further["ssl"] and language.name in ("c", "cpp", "cpp20") else ()
+    if found := {one["c"] for one in _FURTHER.finditer(code)}:
+        linked = [option for name in found if language.name in C_FAMILY for option in _LINKED.get(name, ())]
         larger = replace(there, image="polyglot-more", compile=(*there.compile, *linked))
         return JAVA_WITH_TUPLES if language.name == "java" else larger
     return there

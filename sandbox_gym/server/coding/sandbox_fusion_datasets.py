@@ -34,6 +34,7 @@ _BY_TEST: Final = {
     "go": ("go_test", re.compile(r"\*testing\.T\b")),
     "java": ("junit", re.compile(r"@(?:[\w.]{1,100}\.)?Test\b")),
     "python": ("pytest", re.compile(r"^class\s{1,9}Test\w*\s{0,9}(?:\(\s{0,9}(?:object)?\s{0,9}\))?\s{0,9}:", re.M)),
+    "rust": ("rust_test", re.compile(r"#\[test\]")),
     "d": ("d_ut", re.compile(r"\bunittest\s*\{")),
     "javascript": ("jest", re.compile(r"\bexpect\([^\n]{0,2000}\)\s*\.(?:not\.)?to[A-Z]\w*\(")),
 }
@@ -281,8 +282,15 @@ def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None
 
 
 def test_of(row: Document) -> object:
-    """A row's tests under the name that its dataset has for them."""
-    return _unpacked(row["test"] if "test" in row else row.get("tests"))
+    """A row's tests under the name that its dataset has for them; LiveCodeBench's inputs and outputs as cases."""
+    test = _unpacked(next((row[name] for name in ("test", "tests", "input_output") if name in row), None))
+    test = _unpacked(test["input_output"]) if isinstance(test, dict) and "input_output" in test else test
+    if not isinstance(test, dict) or test.get("fn_name"):
+        return test
+    given, said = test.get("inputs"), test.get("outputs")
+    if isinstance(given, list) and isinstance(said, list) and len(given) == len(said):
+        return [{"input": {"stdin": one}, "output": {"stdout": other}} for one, other in zip(given, said, strict=True)]
+    return test
 
 
 def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -> Tests:
@@ -300,6 +308,8 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         inputs = [_text(case, "input", "stdin", index) for index, case in enumerate(test)]
         outputs = [_text(case, "output", "stdout", index) for index, case in enumerate(test)]
         return Tests({"unit_tests": {"inputs": inputs, "outputs": outputs}}, test)
+    if isinstance(test, dict) and "fn_name" in test:
+        return Tests({"unit_tests": test})
     asset = _unpacked(test.get("asset")) if isinstance(test, dict) else None
     test = test.get("code") if isinstance(test, dict) else test
     if not isinstance(test, str) or not test.strip():

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from sandbox_gym.server.coding.braces import BRACED, end_of_block, net, top_types
-from sandbox_gym.server.coding.continued_prompts import continued
+from sandbox_gym.server.coding.braces import BRACED, net, top_types
+from sandbox_gym.server.coding.continued_prompts import continued, without_namespaces
+from sandbox_gym.server.coding.entry_points import without_own_begin
+from sandbox_gym.server.coding.js_modules import beside
 
 MARK: Final = "#<INSERT>"
 """Where a test has its answer, if not before its text."""
@@ -24,28 +26,12 @@ _TEXTS: Final = frozenset({"javascript", "typescript", "jest"})
 _JS_TEXT: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`|//[^\n]*|/\*.*?\*/', re.DOTALL
 )
-_MAINS: Final = {
-    **dict.fromkeys(
-        ("c", "cpp", "cpp20"), r"^(?:static\s+|signed\s+)?(?:int|void|auto)\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{"
-    ),
-    **dict.fromkeys(("go", "go_test"), r"^func\s+main\s*\(\s*\)\s*\{"),
-    "rust": r"^(?:pub\s+)?fn\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{",
-    **dict.fromkeys(("d", "d_ut"), r"^(?:int|void|auto)\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{"),
-    **dict.fromkeys(("kotlin", "kotlin_script"), r"^(?:suspend\s+)?fun\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{"),
-    **dict.fromkeys(
-        ("java", "junit"),
-        r"(?<![^\s{};])(?:(?:public|static|final)\s+)+void\s+main\s*\(\s*[^(){};]{0,500}\)[^{};]{0,500}\{",
-    ),
-    "csharp": r"(?<![^\s{};])(?:(?:public|private|internal|static|async)\s+)+(?:void|int|Task)\s+Main\s*"
-    r"\([^{};]{0,500}\)\s*\{",
-    "scala": r"(?<![^\s{};])def\s+main\s*\([^{};]{0,500}\)[^{};]{0,500}\{",
-}
-"""Where a program begins, by language: of two only the test's is kept."""
 _ONCE: Final = {
     **dict.fromkeys(("java", "junit"), r"^[ \t]*import\s+(?:static\s+)?[\w.*]+[ \t]*;[ \t]*$"),
     "csharp": r"^(?:global\s+)?using\s+(?:static\s+)?[\w.]+(?:[ \t]*=[ \t]*[\w.<>, ]+)?[ \t]*;[ \t]*$",
     **dict.fromkeys(("kotlin", "kotlin_script"), r"^import\s+[\w.*]+(?:[ \t]+as[ \t]+\w+)?[ \t]*;?[ \t]*$"),
-    "haskell": r"^import\s.*$",
+    "haskell": r"^\{-#\s*(?:LANGUAGE|OPTIONS_GHC)\b[^#]*#-\}|^import\s.*(?:\n[ \t]+\S.*)*$",
+    **dict.fromkeys(("rust", "rust_test"), r"^#!\[[^\]\n]*\][ \t]*$"),
 }
 """What stands before everything else in a file, and may be said twice there by no compiler."""
 _HEADS: Final = {
@@ -64,12 +50,7 @@ _ASIDE: Final = {
     ),
 }
 """What an answer may say of itself as a file, and a program with its test may not."""
-_LOADS: Final = re.compile(
-    r"^(?:(?:const|let|var)\s+([\w$]+|\{[^{}=]*\})\s*=\s*require\(\s*['\"](?:node:)?([^'\"\n]+)['\"]\s*\)"
-    r"|import\s+([\w$*{][^'\"\n;]*?)\s*from\s*['\"](?:node:)?([^'\"\n]+)['\"])[ \t]*;?[ \t]*$",
-    re.MULTILINE,
-)
-"""What JavaScript has loaded under a name, which may not be said twice."""
+_TYPED: Final = frozenset({"java", "junit", "csharp", "kotlin", "scala"})
 _KEPT_HEADS: Final = frozenset({"php", "racket"})
 _GO_PACKAGE: Final = re.compile(r"^package[ \t]+(\w+)[ \t]*;?[^\n]*$", re.MULTILINE)
 _GO_IMPORTS: Final = re.compile(
@@ -94,12 +75,13 @@ def program_with(
         code = without_guarded(code)
     elif language in _ASIDE:
         code = _ASIDE[language].sub("", code)
+    elif language == "csharp":
+        code = without_namespaces(code, test)
+    code = without_own_begin(code, test + prompt, language)
     if prompt:
         code = continued(prompt, code, test, language, stops)
-    if language in _MAINS and re.search(_MAINS[language], test, re.MULTILINE):
-        code = _without_main(code, language)
-    if language in ("java", "junit"):
-        code = _beside(code, test)
+    if language in _TYPED:
+        code = _beside(code, test, language)
     return partial(_joined, _balanced(code, test, language), language)
 
 
@@ -127,9 +109,8 @@ def without_guarded(code: str) -> str:
 def _joined(code: str, language: str, test: str) -> str:
     if language in BRACED and test.lstrip().startswith("}") and net(code) + net(test) == -1:
         test = test.lstrip()[1:]  # the answer has closed its function itself
-    if language in _TEXTS:
-        loaded = {found.groups() for found in _LOADS.finditer(code)}
-        test = _LOADS.sub(lambda found: "" if found.groups() in loaded else found[0], test)
+    if language in _TEXTS and MARK not in test:
+        code, test = beside(code, test, language)
     whole = _inserted(code, test, language) if MARK in test else f"{code}\n{test}"
     if language in ("go", "go_test"):
         return _one_go_file(whole, language)
@@ -144,7 +125,8 @@ def _joined(code: str, language: str, test: str) -> str:
     if once is None:
         return whole
     said = dict.fromkeys(line[0].strip() for line in re.finditer(once, whole, re.MULTILINE))
-    return "\n".join([*said, re.sub(once, "", whole, flags=re.MULTILINE)])
+    first = sorted(said, key=lambda line: not line.startswith("{-#"))
+    return "\n".join([*first, re.sub(once, "", whole, flags=re.MULTILINE)])
 
 
 def _inserted(code: str, test: str, language: str) -> str:
@@ -216,24 +198,16 @@ def _go_uses(body: str, alias: str, path: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\.", body) is not None or not name.isidentifier()
 
 
-def _without_main(code: str, language: str) -> str:
-    kept, end = "", 0
-    for found in re.finditer(_MAINS[language], code, re.MULTILINE):
-        if found.start() >= end:
-            kept, end = kept + code[end : found.start()], end_of_block(code, found.end())
-    return kept + code[end:]
-
-
-def _beside(code: str, test: str) -> str:
-    """The answer's types in the test's file, which is called after the test's own public one: without those that the
-    test has itself."""
+def _beside(code: str, test: str, language: str) -> str:
+    """The answer's types in the test's file, without those that the test has itself; Java calls the file after the
+    test's own public one."""
     own = {one[5] for one, _ in top_types(test)}
     if not own:
         return code
     for one, end in reversed(top_types(code)):
         if one[5] in own:
             code = code[: one.start()] + code[end:]
-        elif one[2]:
+        elif one[2] and language in ("java", "junit"):
             code = code[: one.start(2)] + code[one.end(2) :]
     return code
 

@@ -135,11 +135,13 @@ def class_files(paths):
 
 
 def passed_on(done):
-    """Say what the compiler said, and exit as it did where it failed."""
+    """Say what the compiler said, and end as it did where it failed: by its signal, so that who sent it is asked."""
     sys.stderr.buffer.write(done.stdout)
+    sys.stderr.flush()
+    if done.returncode < 0:
+        os.kill(os.getpid(), -done.returncode)
     if done.returncode:
-        sys.stderr.flush()
-        sys.exit(done.returncode if done.returncode > 0 else 128 - done.returncode)
+        sys.exit(done.returncode)
 
 
 def manifest(fields):

@@ -70,10 +70,11 @@ _OF_NODES_TYPES: Final = "2347|2503|2694|2709"
 _BUILD = (
     f'tsc() {{ if [ -r {WARM} ]; then /usr/bin/node --no-warnings --snapshot-blob {WARM} tsc "$@" 2>/dev/null; code=$?;'
     ' case $code in 40|41|42) return $((code - 40));; esac; fi; /usr/bin/tsc "$@"; };'
-    f' printf "%s" "$3" > ambient.d.ts; said=$(tsc {OPTIONS} "$1" ambient.d.ts) && exec mv main.js "$2"; first=;'
+    f' check() {{ said=$(tsc "$@"); code=$?; [ $code -lt 128 ] || exit $code; return $code; }};'
+    f' printf "%s" "$3" > ambient.d.ts; check {OPTIONS} "$1" ambient.d.ts && exec mv main.js "$2"; first=;'
     " case $said in *TS1378*|*TS1432*|*TS1375*) module=esnext;; *) module=commonjs;; esac;"
     " for strict in false true; do"
-    f' rm -f main.js; said=$(tsc {_NODE_OPTIONS} --module $module --strict $strict "$1" {NODE_TYPES});'
+    f' rm -f main.js; check {_NODE_OPTIONS} --module $module --strict $strict "$1" {NODE_TYPES};'
     ' case $? in 0|2) printf "%s\\n" "$said" | grep "error TS" |'
     f' grep -Evq "error TS({_OF_NODES_TYPES}):" || exec mv main.js "$2";; esac;'
     ' first="${first:-$said}"; done; printf "%s\\n" "$first"; exit 2'
@@ -81,17 +82,29 @@ _BUILD = (
 """A type error is the answer's only where it is none on Node.js either: among a browser's names `name` and `class Node`
 are taken, and its library is of another year. So a program that is refused is checked once more as a module on Node.js
 (alone there, as its file is when it runs), and with `strict`, without which some unions are not told apart."""
-_TRANSLATE = r"""
-const ts = require("/usr/share/nodejs/typescript"), fs = require("fs"), [, source, artifact] = process.argv;
+_LOADED = """
+const fs = require("fs"), ts = require("/usr/share/nodejs/typescript");
 const options = { target: ts.ScriptTarget.ES2020, module: ts.ModuleKind.CommonJS, esModuleInterop: true };
-const made = ts.transpileModule(fs.readFileSync(source, "utf8"), {
-  compilerOptions: options, fileName: source, reportDiagnostics: true });
-const host = { getCanonicalFileName: (name) => name, getCurrentDirectory: () => ".", getNewLine: () => "\n" };
+"""
+_TRANSLATE = f"""{_LOADED}
+const [, source, artifact] = process.argv;
+const as = (module) => ts.transpileModule(fs.readFileSync(source, "utf8"), {{
+  compilerOptions: {{ ...options, ...module }}, fileName: source, reportDiagnostics: true }});
+let made = as({{}});
+try {{ new Function(made.outputText); }} catch (error) {{
+  if (/\\bawait\\b/.test(error.message)) made = as({{ module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }});
+}}
+const host = {{ getCanonicalFileName: (name) => name, getCurrentDirectory: () => ".", getNewLine: () => "\\n" }};
 process.stderr.write(ts.formatDiagnostics(made.diagnostics, host));
 fs.writeFileSync(artifact, made.outputText);
 process.exit(made.diagnostics.length ? 1 : 0);
 """
-"""A translation without a check of types, as of one file."""
+"""A translation without a check of types, as of one file; a module where it awaits at its top level."""
+_BESIDE = f"""
+require.extensions[".ts"] = (module, file) => {{ {_LOADED}
+module._compile(ts.transpileModule(fs.readFileSync(file, "utf8"), {{ compilerOptions: options }}).outputText, file); }};
+"""
+"""The same of files beside it, when the program loads them."""
 TYPESCRIPT = Language(
     name="typescript",
     aliases=("ts",),
@@ -113,5 +126,9 @@ TYPESCRIPT = Language(
 )
 TYPESCRIPT = replace(
     TYPESCRIPT,
-    asserting=replace(TYPESCRIPT, compile=("/usr/bin/node", "-e", literally(_TRANSLATE), "{source}", "{artifact}")),
+    asserting=replace(
+        TYPESCRIPT,
+        compile=("/usr/bin/node", "-e", literally(_TRANSLATE), "{source}", "{artifact}"),
+        run_files={name: content + _BESIDE.encode() for name, content in NODE_FILES.items()},
+    ),
 )

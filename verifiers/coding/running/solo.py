@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sandbox_gym.contract import Build, Outcome, Plan, Program, Run, State, Status, answers_outcome
 from sandbox_gym.limits import Limits
+from sandbox_gym.verifiers.coding.answers.folders import is_source
 from sandbox_gym.verifiers.coding.languages import Language
 from sandbox_gym.verifiers.coding.running.checking import missing
 from sandbox_gym.verifiers.coding.running.fetching import fetching
@@ -25,7 +26,8 @@ def program_plan(
     compile_time_s: float | None = None,
 ) -> Plan:
     """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
-    `files` stand beside the source for compiler and program, those of absolute paths for the program alone; `fetch`
+    `files` stand beside the source for compiler and program, and sources among them are compiled with it; those of
+    absolute paths are for the program alone; `fetch`
     names files to return (fetching.py); `compile_time_s` only tightens."""
     beside = {path: content for path, content in (files or {}).items() if not path.startswith("/")}
     placed = {path: content for path, content in (files or {}).items() if path.startswith("/")}
@@ -33,7 +35,7 @@ def program_plan(
         program = Program("fork", {**beside, language.source: encoded(code)}, main=language.source)
         builds: tuple[Build, ...] = ()
     else:
-        program, build = program_of(language, code, limits, "answer", beside)
+        program, build = program_of(language, code, limits, "answer", beside, further=_compiled(language, code, beside))
         builds = () if build is None else (build,)
         program = replace(program, files={**beside, **program.files})
         limits = language.limits(limits)
@@ -45,6 +47,18 @@ def program_plan(
     if fetch or placed:
         program = fetching(program, fetch, mark, placed)
     return Plan((Run("run_code", program, encoded(stdin), limits),), image_for(language), builds=builds)
+
+
+def _compiled(language: Language, code: str, beside: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Sources that a compiler is given beside the main one: none that another names, which finds it by itself, and for
+    Go none of another folder's package."""
+    if not language.compile or language.several not in ("listed", "named"):
+        return ()
+    said = b"\n".join((encoded(code), *beside.values()))
+    sources = (path for path in beside if is_source(path, language) and encoded(path.rpartition("/")[2]) not in said)
+    is_go = language.suffixes == (".go",)
+    tested = language.source.endswith("_test.go")
+    return tuple(path for path in sources if not is_go or ("/" not in path and tested >= path.endswith("_test.go")))
 
 
 def program_outcome(language: Language, state: State) -> tuple[Outcome, bool]:

@@ -10,14 +10,16 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from sandbox_gym.verifiers.coding.languages.csharp import forms, lowering, tokens
+from sandbox_gym.verifiers.coding.languages.csharp import forms, lowering, patterns, records, targets, tokens
 from sandbox_gym.verifiers.coding.languages.csharp.library import LIBRARY
 from sandbox_gym.verifiers.coding.languages.language import Language
 
 _LOWERING_FILE, _LIBRARY_FILE = "sandbox_gym_lowering.py", "SandboxGymLater.cs"
 _IMPORTS: Final = re.compile(r"^from (?:__future__|sandbox_gym\S*) import (?:\([^)]*\)|[^\n]*)\n", re.MULTILINE)
-SCRIPT: Final = "".join(_IMPORTS.sub("", inspect.getsource(part)) for part in (tokens, forms, lowering))
-"""What rewrites and compiles, for the box, where the three parts are one file."""
+SCRIPT: Final = "".join(
+    _IMPORTS.sub("", inspect.getsource(part)) for part in (tokens, forms, targets, records, patterns, lowering)
+)
+"""What rewrites and compiles, for the box, where the parts are one file."""
 _LISTENER_FILE, _CONFIG_FILE = "SandboxGymListener.cs", "main.exe.config"
 _LISTENER = b"""
 namespace SandboxGym {

@@ -11,16 +11,13 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
     Tokens,
     closing,
     copied,
-    declared_type,
     is_operand,
-    item_type,
     made,
     opening,
     operand,
     parted,
     statement_end,
     text_of,
-    type_before,
 )
 
 HELPERS = "SandboxGym.Later"
@@ -51,6 +48,10 @@ STRUCTS = frozenset(["KeyValuePair", "ValueTuple", "Span", "ReadOnlySpan", "Memo
 def simple(tokens: Tokens) -> None:
     """What is one token, or two, in both."""
     declared = {b.text for a, b in pairwise(tokens) if a.text in ("class", "interface", "record") and b.kind == "word"}
+    for at in range(len(tokens) - 1):
+        if tokens[at].text == "delegate":
+            name = next(i for i in range(at, len(tokens)) if tokens[i].text in ("(", "")) - 1
+            declared.add(tokens[name].text)
     for at in range(1, len(tokens) - 1):
         last, token, following = tokens[at - 1], tokens[at], tokens[at + 1]
         if (
@@ -66,10 +67,6 @@ def simple(tokens: Tokens) -> None:
             or (token.text == "?" and last.text == ">" and not generic_struct(tokens, at - 1))
         ):
             token.text = ""
-        elif token.text == "is" and [following.text, tokens[min(at + 2, len(tokens) - 1)].text] == ["not", "null"]:
-            token.text, following.text = "!=", ""
-        elif token.text == "is" and following.text == "null":
-            token.text = "=="
         elif token.text == "init" and following.text in (";", "{", "=>"):
             token.text = "set"
         elif (
@@ -78,16 +75,31 @@ def simple(tokens: Tokens) -> None:
             and (last.text in MODIFIERS or last.text in ("{", ";", "}"))
         ):
             token.text = ""
+        elif token.kind == "text" and '"""' in token.text[:6] and len(token.text) > 5:
+            token.text = verbatim(token.text)
         elif token.kind == "text" and token.text.startswith('$"'):
             token.text = HOLES.sub(lambda hole: FORGIVEN.sub("", hole[0]), token.text)
         elif token.kind == "text" and token.text.startswith("@$"):
             token.text = "$@" + token.text[2:]
     for at in range(len(tokens) - 2):
-        if tokens[at].text == "global" and tokens[at + 1].text == "using":
+        if [tokens[at].text, tokens[at + 1].text] in (["global", "using"], ["readonly", "struct"], ["ref", "struct"]):
             tokens[at].text = ""
-        elif [token.text for token in tokens[at : at + 3]] == ["is", "{", "}"]:
-            tokens[at].text, tokens[at + 1].text, tokens[at + 2].text = "!=", "null", ""
     tokens[:] = [token for token in tokens if token.text or token.kind == "end"]
+
+
+def verbatim(raw: str) -> str:
+    """A raw text as `@"..."`: its lines lose what stands before the closing quotes."""
+    dollars = len(raw) - len(raw.lstrip("$"))
+    quotes = len(raw) - dollars - len(raw[dollars:].lstrip('"'))
+    inner = raw[dollars + quotes : -quotes]
+    if "\n" in inner:
+        lines = inner.split("\n")[1:]
+        indent = len(lines.pop()) if not lines[-1].strip() else 0
+        inner = "\n".join(line[indent:] for line in lines)
+    if dollars > 1:
+        inner = inner.replace("{" * dollars, "\0").replace("}" * dollars, "\1").replace("{", "{{").replace("}", "}}")
+        inner = inner.replace("\0", "{").replace("\1", "}")
+    return ("$" if dollars else "") + '@"' + inner.replace('"', '""') + '"'
 
 
 def generic_struct(tokens: Tokens, at: int) -> bool:
@@ -111,24 +123,15 @@ def nested_tuple(tokens: Tokens, at: int) -> bool:
     for number, part in enumerate(parted(tokens[at + 1 : close]), 1):
         named = len(part) > 1 and part[-1].kind == "word" and part[-2].text != "."
         kinds.append(text_of(part[:-1] if named else part).strip())
-        for first, second in pairwise(tokens) if named else ():
-            if first.text == "." and second.text == part[-1].text:
-                second.text = f"Item{number}"
+        for dot in range(1, len(tokens) - 1) if named else ():
+            name = tokens[dot + 1]
+            if tokens[dot].text == "." and name.text == part[-1].text:
+                others = name.text in ("Key", "Value", "Count", "Length") and tokens[dot - 1].text not in (
+                    "Value",
+                    "Current",
+                )
+                name.text = name.text if others else f"Item{number}"
     tokens[at : close + 1] = made(f"System.ValueTuple<{', '.join(kinds)}>")
-    return True
-
-
-def is_not(tokens: Tokens, at: int) -> bool:
-    """`a is not T` is `!(a is T)`."""
-    if [tokens[at].text, tokens[at + 1].text] != ["is", "not"] or tokens[at + 2].kind != "word":
-        return False
-    end, start = at + 3, operand(tokens, at - 1)
-    while tokens[end].text == ".":
-        end += 2
-    tokens.insert(end, Token("", "mark", ")"))
-    del tokens[at + 1]
-    before, tokens[start].before = tokens[start].before, ""
-    tokens[start:start] = [Token(before, "mark", "!"), Token("", "mark", "(")]
     return True
 
 
@@ -164,22 +167,6 @@ def from_the_end(tokens: Tokens, at: int) -> bool:
     return True
 
 
-def target_typed(tokens: Tokens, at: int) -> bool:
-    """`T x = new()` and `T X { get; } = new()`: the type is that of what is declared."""
-    if [tokens[at].text, tokens[at + 1].text, tokens[at - 1].text] != ["new", "(", "="] or at < 3:
-        return False
-    name = at - 2 if tokens[at - 2].text != "}" else opening(tokens, at - 2) - 1
-    kind = type_before(tokens, name) if tokens[name].kind == "word" else ""
-    if not kind:
-        start = operand(tokens, at - 2)
-        own = tokens[start].text != "this" and tokens[min(start + 1, len(tokens) - 1)].text != "."
-        kind = declared_type(tokens, start if own else start + 2)
-        for _ in range(sum(token.text == "[" for token in tokens[start : at - 1])):
-            kind = item_type(kind)
-    tokens[at + 1 : at + 1] = made(kind)
-    return bool(kind)
-
-
 def pairs(tokens: Tokens, at: int) -> bool:
     """`foreach (var (a, b) in c) d;`: a helper takes each item apart."""
     if tokens[at].text != "foreach" or tokens[at + 1].text != "(":
@@ -199,8 +186,14 @@ def pairs(tokens: Tokens, at: int) -> bool:
 
 def taken_apart(names: Tokens, item: str) -> str:
     """Declarations of the items of a tuple, or of a dictionary's pair."""
-    parts = [(text_of(part[:-1]).strip() or "var", part[-1].text) for part in parted(names)]
-    taken = [f"{kind} {name} = {HELPERS}.Item{n}({item});" for n, (kind, name) in enumerate(parts, 1) if name != "_"]
+    taken = []
+    for n, part in enumerate(parted(names), 1):
+        nested = part[-1].text == ")"
+        kind, name = ("", f"{item}_{n}") if nested else (text_of(part[:-1]).strip(), part[-1].text)
+        if name != "_":
+            taken.append(f"{kind or 'var'} {name} = {HELPERS}.Item{n}({item});")
+        if nested:
+            taken.append(taken_apart(part[opening(part, len(part) - 1) + 1 : -1], name))
     return " ".join(taken)
 
 
@@ -211,9 +204,31 @@ def deconstruction(tokens: Tokens, at: int) -> bool:
     inner = at + (tokens[at].text == "var")
     close = closing(tokens, inner)
     following = tokens[close + 1 : close + 5]
+    if tokens[inner].text == "(" and inner == at and following[0].text == "=" and assigned(tokens, at, close):
+        return True
     if tokens[inner].text == "(" and inner == at and len(following) == 4:
         return tuple_typed(tokens, at, close, [token.text for token in following])
     return tokens[inner].text == "(" and apart(tokens, at, inner, close)
+
+
+def assigned(tokens: Tokens, at: int, close: int) -> bool:
+    """`(a[0], b) = (c, d);`: all is read before the first is set."""
+    wanted, end = parted(tokens[at + 1 : close]), statement_end(tokens, close)
+    if any(len(part) > 1 and part[-2].kind == "word" and part[-1].kind == "word" for part in wanted) or any(
+        part[0].text == "var" for part in wanted
+    ):
+        return False
+    given = parted(tokens[close + 3 : end - 1]) if tokens[close + 2].text == "(" else []
+    if len(given) == len(wanted) and closing(tokens, close + 2) == end - 1:
+        read = [f"var sandbox_gym_{at}_{n} = {text_of(part)};" for n, part in enumerate(given)]
+        values = [f"sandbox_gym_{at}_{n}" for n in range(len(given))]
+    else:
+        read = [f"var sandbox_gym_{at} = {text_of(tokens[close + 2 : end])};"]
+        values = [f"{HELPERS}.Item{n}(sandbox_gym_{at})" for n in range(1, len(wanted) + 1)]
+    names = [text_of(part).strip() for part in wanted]
+    sets = [f"{name} = {value};" for name, value in zip(names, values, strict=True) if name != "_"]
+    tokens[at : end + 1] = made(f"{{ {' '.join([*read, *sets])} }}")
+    return True
 
 
 def tuple_typed(tokens: Tokens, at: int, close: int, following: list[str]) -> bool:
@@ -223,6 +238,12 @@ def tuple_typed(tokens: Tokens, at: int, close: int, following: list[str]) -> bo
     end = close + 1 if following[1] == "=" else close + 3 if following[:2] == ["[", "]"] and following[3] == "=" else 0
     if not end or tokens[end].kind != "word":
         return False
+    names = [part[-1].text for part in parted(tokens[at + 1 : close]) if len(part) > 1 and part[-1].kind == "word"]
+    stop = closing(tokens, end + 2)
+    given = parted(tokens[end + 3 : stop]) if tokens[end + 2].text == "(" and tokens[stop + 1].text == ";" else []
+    if end == close + 1 and names and len(names) == len(given):
+        whole = ", ".join(f"{name}: {text_of(part)}" for name, part in zip(names, given, strict=True))
+        tokens[end + 3 : stop] = made(whole)
     if tokens[end + 2].text == "{":
         tokens[end + 2 : end + 2] = [*made("new"), *copied(tokens, at, end)]
     tokens[at:end] = [Token(tokens[at].before, "word", "var"), *made(" ")]
@@ -265,63 +286,6 @@ def using_declaration(tokens: Tokens, at: int) -> bool:
     return True
 
 
-def switch_expression(tokens: Tokens, at: int) -> bool:
-    """`a switch { 1 => b, > 2 and < 5 => c, _ => d }` over constants: a chain of conditions."""
-    if tokens[at].text != "switch" or tokens[at + 1].text != "{" or not is_operand(tokens[at - 1]):
-        return False
-    start, end = operand(tokens, at - 1), closing(tokens, at + 1)
-    value = tokens[start:at]
-    whole = text_of(value).strip()
-    several = [text_of(part).strip() for part in parted(value[1:-1])] if value[0].text == "(" else []
-    chain, last = "", 'throw new System.InvalidOperationException("no arm matches")'
-    for arm in parted(tokens[at + 2 : end]):
-        arrow = next(i for i, token in enumerate(arm) if token.text == "=>")
-        guard = next((i for i in range(arrow) if arm[i].text == "when"), arrow)
-        test = pattern(arm[:guard], several if len(several) > 1 else [whole])
-        if guard < arrow:
-            told = text_of(arm[guard + 1 : arrow]).strip()
-            test = f"({told})" if test == "true" else f"{test} && ({told})"
-        result = text_of(arm[arrow + 1 :]).strip()
-        if test == "true":
-            last = result
-            break
-        chain += f"({test}) ? ({result}) : "
-    before = tokens[start].before
-    tokens[start : end + 1] = made(f"({chain}{last})")
-    tokens[start].before = before
-    return True
-
-
-def pattern(tokens: Tokens, values: list[str]) -> str:
-    """A condition for a pattern of constants."""
-    if len(values) > 1:
-        inner = parted(tokens[1:-1]) if tokens[0].text == "(" else []
-        tests = [pattern(part, [value]) for part, value in zip(inner, values, strict=False)]
-        return " && ".join(test for test in tests if test != "true") or "true"
-    for word, operator in (("or", " || "), ("and", " && ")):
-        if any(token.text == word for token in tokens):
-            at = next(i for i, token in enumerate(tokens) if token.text == word)
-            return f"({pattern(tokens[:at], values)}{operator}{pattern(tokens[at + 1 :], values)})"
-    text = text_of(tokens).strip()
-    if tokens[0].text == "not":
-        return f"!({pattern(tokens[1:], values)})"
-    if text == "_":
-        return "true"
-    return f"{values[0]} {text}" if tokens[0].text in ("<", ">", "<=", ">=") else f"{values[0]} == {text}"
-
-
-def properties(tokens: Tokens, at: int) -> bool:
-    """`a is { B: > 1, C: null }` is `(a != null && a.B > 1 && a.C == null)`."""
-    if [tokens[at].text, tokens[at + 1].text] != ["is", "{"]:
-        return False
-    start, end = operand(tokens, at - 1), closing(tokens, at + 1)
-    whole = text_of(tokens[start:at]).strip()
-    tests = [f"{whole} != null"]
-    tests += [pattern(part[2:], [f"{whole}.{part[0].text}"]) for part in parted(tokens[at + 2 : end])]
-    tokens[start : end + 1] = made(f"({' && '.join(tests)})")
-    return True
-
-
 def with_expression(tokens: Tokens, at: int) -> bool:
     """`a with { B = c }` of a record: a helper sets what is given in a copy."""
     if tokens[at].text != "with" or tokens[at + 1].text != "{":
@@ -331,16 +295,4 @@ def with_expression(tokens: Tokens, at: int) -> bool:
     given = "".join(f"{copy}.{text_of(part).strip()}; " for part in parted(tokens[at + 2 : end]))
     whole = text_of(tokens[start:at]).strip()
     tokens[start : end + 1] = made(f"{HELPERS}.With({whole}.SandboxGymCopy(), {copy} => {{ {given}}})")
-    return True
-
-
-def collection(tokens: Tokens, at: int) -> bool:
-    """`T a = [b, c];` is `T a = new T { b, c };`."""
-    if tokens[at].text != "[" or tokens[at - 1].text != "=" or at < 3:
-        return False
-    end, kind = closing(tokens, at), type_before(tokens, at - 2)
-    if not kind or any(token.text == ".." for token in tokens[at:end]):
-        return False
-    tokens[end].text = "}"
-    tokens[at : at + 1] = made(f"new {kind} {{")
     return True

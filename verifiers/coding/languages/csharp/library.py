@@ -5,7 +5,27 @@ from typing import Final
 LIBRARY: Final = r"""
 using System; using System.Collections; using System.Collections.Generic; using System.Linq;
 namespace SandboxGym {
+    public interface IParts<A, B> { A Item1 { get; } B Item2 { get; } }
+    public interface IParts<A, B, C> { A Item1 { get; } B Item2 { get; } C Item3 { get; } }
+    public interface IParts<A, B, C, D> { A Item1 { get; } B Item2 { get; } C Item3 { get; } D Item4 { get; } }
+    public struct Zipped<A, B> : IParts<A, B> {
+        public A First; public B Second;
+        public A Item1 { get { return First; } }
+        public B Item2 { get { return Second; } }
+        public static implicit operator ValueTuple<A, B>(Zipped<A, B> z) {
+            return new ValueTuple<A, B>(z.First, z.Second);
+        }
+    }
     public static class Later {
+        public static A Item1<A, B>(IParts<A, B> r) { return r.Item1; }
+        public static B Item2<A, B>(IParts<A, B> r) { return r.Item2; }
+        public static A Item1<A, B, C>(IParts<A, B, C> r) { return r.Item1; }
+        public static B Item2<A, B, C>(IParts<A, B, C> r) { return r.Item2; }
+        public static C Item3<A, B, C>(IParts<A, B, C> r) { return r.Item3; }
+        public static A Item1<A, B, C, D>(IParts<A, B, C, D> r) { return r.Item1; }
+        public static B Item2<A, B, C, D>(IParts<A, B, C, D> r) { return r.Item2; }
+        public static C Item3<A, B, C, D>(IParts<A, B, C, D> r) { return r.Item3; }
+        public static D Item4<A, B, C, D>(IParts<A, B, C, D> r) { return r.Item4; }
         public static int Count(string s) { return s.Length; }
         public static int Count<T>(ICollection<T> s) { return s.Count; }
         public static string Part(string s, int from, int to) { return s.Substring(from, to - from); }
@@ -14,6 +34,12 @@ namespace SandboxGym {
             var part = new T[to - from]; Array.Copy(s, from, part, 0, part.Length); return part;
         }
         public static List<T> Part<T>(List<T> s, int from, int to) { return s.GetRange(from, to - from); }
+        public static bool Same<T>(T value, T other) { return EqualityComparer<T>.Default.Equals(value, other); }
+        public static bool Bind<T>(T value, out T name) { name = value; return true; }
+        public static bool As<T>(object value, out T name) {
+            bool has = value is T; name = has ? (T)value : default(T); return has;
+        }
+        public static R Let<T, R>(T value, Func<T, R> then) { return then(value); }
         public static T With<T>(T copy, Action<T> set) { set(copy); return copy; }
         public static A Item1<A, B>(KeyValuePair<A, B> p) { return p.Key; }
         public static B Item2<A, B>(KeyValuePair<A, B> p) { return p.Value; }
@@ -114,8 +140,8 @@ namespace System.Linq {
             var seen = new HashSet<K>();
             return s.Where(item => seen.Add(key(item)));
         }
-        public static IEnumerable<ValueTuple<A, B>> Zip<A, B>(this IEnumerable<A> s, IEnumerable<B> other) {
-            return s.Zip(other, (a, b) => new ValueTuple<A, B>(a, b));
+        public static IEnumerable<SandboxGym.Zipped<A, B>> Zip<A, B>(this IEnumerable<A> s, IEnumerable<B> other) {
+            return s.Zip(other, (a, b) => new SandboxGym.Zipped<A, B> { First = a, Second = b });
         }
         public static IOrderedEnumerable<T> Order<T>(this IEnumerable<T> s) { return s.OrderBy(item => item); }
         public static IOrderedEnumerable<T> OrderDescending<T>(this IEnumerable<T> s) {

@@ -3,10 +3,10 @@
 Runs in the box as one script: `python3 lowering.py artifact source... -- library compiler...`. A program that compiles
 as it stands is left as it is; what is still wrong when it has been rewritten is told by the compiler's first words.
 
-Rewritten: statements at the top level, namespaces of a file, local functions (as delegates), `foreach` over pairs,
-`using` declarations, `new()` and `[a, b]` of a declared type, `??=`, `x[^1]`, `x[a..b]`, `is null`, `is not T`, `!` and
-`?` that only the null analysis reads, `init`, `required`, `global using`, positional records with `with`, `switch`
-expressions of constants, tuples that Mono's compiler can't read, and `async Task Main`.
+Rewritten: patterns (patterns.py), statements at the top level, namespaces of a file, local functions (as delegates),
+`foreach` over pairs, `using` declarations, `new()` and `[a, b]` of a declared type, `??=`, `x[^1]`, `x[a..b]`, `!` and
+`?` that only the null analysis reads, `init`, `required`, `global using`, positional records with `with`, tuples that
+Mono's compiler can't read, and `async Task Main`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from sandbox_gym.verifiers.coding.languages.csharp.forms import (
     coalescing,
-    collection,
     deconstruction,
     from_the_end,
-    is_not,
     nested_tuple,
     pairs,
-    properties,
     simple,
-    switch_expression,
-    target_typed,
     using_declaration,
     with_expression,
 )
+from sandbox_gym.verifiers.coding.languages.csharp.patterns import is_pattern, switch_expression, switch_statement
+from sandbox_gym.verifiers.coding.languages.csharp.records import positions, record
+from sandbox_gym.verifiers.coding.languages.csharp.targets import collection, conditional, target_typed
 from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
+    DECLARED,
     MODIFIERS,
     Token,
     Tokens,
@@ -44,6 +43,7 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
     statement_end,
     text_of,
     tokens_of,
+    types_of,
 )
 
 TYPES = frozenset(["class", "struct", "record", "interface", "enum", "delegate", "namespace"])
@@ -53,91 +53,42 @@ IMPLICIT = "".join(
 )
 
 
-def record(tokens: Tokens, at: int) -> bool:
-    """A positional record is a class with what the compiler writes for it."""
-    if tokens[at].text != "record" or tokens[at + 1].kind != "word":
-        return False
-    kind = "class"
-    if tokens[at + 1].text in ("struct", "class"):
-        kind = tokens[at + 1].text
-        del tokens[at + 1]
-    name, start = tokens[at + 1].text, at + 2
-    while tokens[start].text not in ("(", "{", ";", ":", ""):
-        start += 1
-    generic = text_of(tokens[at + 2 : start])
-    fields: list[tuple[str, str]] = []
-    end = start
-    if tokens[start].text == "(":
-        end = closing(tokens, start) + 1
-        fields = [
-            (text_of(part[:-1]).strip(), part[-1].text) for part in parted(tokens[start + 1 : end - 1]) if len(part) > 1
-        ]
-    base = ""
-    if tokens[end].text == ":":
-        stop = next(i for i in range(end, len(tokens)) if tokens[i].text in ("{", ";", ""))
-        base, end = text_of(tokens[end:stop]), stop
-    body: Tokens = []
-    if tokens[end].text == "{":
-        stop = closing(tokens, end)
-        body, end = tokens[end + 1 : stop], stop
-    own = f"{name}{generic}"
-    copy = f"public {own} SandboxGymCopy() {{ return ({own})MemberwiseClone(); }} " if kind == "class" else ""
-    tokens[at : end + 1] = [*made(f"{kind} {own} {base} {{ {copy}{written(name, generic, fields)}"), *body, *made("}")]
-    return True
-
-
-def written(name: str, generic: str, fields: list[tuple[str, str]]) -> str:
-    """The members of a record that its compiler writes."""
-    if not fields:
-        return ""
-    own = f"{name}{generic}"
-    names = [field for _, field in fields]
-    return " ".join(
-        [
-            *(f"public {kind} {field} {{ get; set; }}" for kind, field in fields),
-            f"public {name}({', '.join(f'{kind} {field}' for kind, field in fields)})",
-            f"{{ {' '.join(f'this.{field} = {field};' for field in names)} }}",
-            f"public override bool Equals(object o) {{ if (!(o is {own})) return false; var r = ({own})o;",
-            "return " + " && ".join(f"object.Equals({field}, r.{field})" for field in names) + "; }",
-            f"public override int GetHashCode() {{ return System.Tuple.Create({', '.join(names[:7])})",
-            ".GetHashCode(); }",
-            f'public override string ToString() {{ return "{name} {{ '
-            + ' + ", '.join(f'{field} = " + {field}' for field in names)
-            + ' + " }"; }',
-            f"public static bool operator ==({own} a, {own} b) {{ return object.Equals(a, b); }}",
-            f"public static bool operator !=({own} a, {own} b) {{ return !object.Equals(a, b); }}",
-        ]
-    )
-
-
 class Local:
     """A local function: where it stands, and the delegate that takes its place."""
 
     def __init__(self, tokens: Tokens, start: int, name: int) -> None:
-        self.start, self.name = start, tokens[name].text
+        self.start, self.name, self.delegate = start, tokens[name].text, ""
         close = closing(tokens, name + 1)
         given = parted(tokens[name + 2 : close])
-        types = [text_of(part[:-1]).strip() for part in given]
         begin = start
         while tokens[begin].text in ("static", "async"):
             begin += 1
         returns = text_of(tokens[begin:name]).strip()
         self.end = declaration_end(tokens, name)
-        body = (
-            text_of(tokens[close + 1 : self.end + 1]).strip().removesuffix(";")
-            if tokens[close + 1].text == "=>"
-            else ("=> " + text_of(tokens[close + 1 : self.end + 1]).strip())
-        )
-        head = "System.Action" if returns == "void" else "System.Func"
-        kinds = types if returns == "void" else [*types, returns]
-        kind = f"{head}<{', '.join(kinds)}>" if kinds else head
+        body = text_of(tokens[close + 1 : self.end + 1]).strip()
+        body = body.removesuffix(";") if tokens[close + 1].text == "=>" else f"=> {body}"
+        if any(part[0].text in PASSING or any(token.text == "=" for token in part) for part in given):
+            kind = f"SandboxGymLocal{start}"
+            self.delegate = f"delegate {returns} {kind}({text_of(tokens[name + 2 : close])});"
+        else:
+            types = [text_of(part[:-1]).strip() for part in given] + [returns] * (returns != "void")
+            kind = ("System.Action" if returns == "void" else "System.Func") + f"<{', '.join(types)}>" * bool(types)
         is_async = "async " if any(token.text == "async" for token in tokens[start:begin]) else ""
         self.declared = f"{kind} {self.name} = null;"
-        self.set = f"{self.name} = {is_async}({text_of(tokens[name + 2 : close]).strip()}) {body};"
+        self.set = f"{self.name} = {is_async}({', '.join(map(parameter, given))}) {body};"
 
     def is_named_in(self, tokens: Tokens) -> bool:
         word = re.compile(rf"\b{re.escape(self.name)}\b")
         return any(token.text == self.name or (token.kind == "text" and word.search(token.text)) for token in tokens)
+
+
+PASSING = ("ref", "out", "in", "params")
+
+
+def parameter(part: Tokens) -> str:
+    """As a lambda has it, which has no `params` and no value of its own."""
+    end = next((at for at, token in enumerate(part) if token.text == "="), len(part))
+    return text_of(part[part[0].text == "params" : end]).strip()
 
 
 def statements(tokens: Tokens, at: int, end: int) -> Iterator[int]:
@@ -154,14 +105,22 @@ def after_statement(tokens: Tokens, at: int) -> int:
 
 def declaration_end(tokens: Tokens, name: int) -> int:
     """The last token of a local function."""
-    return statement_end(tokens, closing(tokens, name + 1) + 1)
+    at = closing(tokens, parenthesis(tokens, name)) + 1
+    while tokens[at].text not in ("{", "=>", ""):
+        at += 1
+    return statement_end(tokens, at)
+
+
+def parenthesis(tokens: Tokens, name: int) -> int:
+    """Where its parameters begin, behind those of types."""
+    return next(at for at in range(name, len(tokens)) if tokens[at].text in ("(", ""))
 
 
 def local_name(tokens: Tokens, at: int) -> int:
     """The name's place where a local function begins at `at`, else 0."""
-    start = at
     while tokens[at].text in ("static", "async"):
         at += 1
+    start = at
     while (
         tokens[at].kind == "word"
         or tokens[at].text in ("<", ">", ",", "[", "]", ".", "?")
@@ -169,26 +128,16 @@ def local_name(tokens: Tokens, at: int) -> int:
     ):
         at = closing(tokens, at) + 1 if tokens[at].text == "(" else at + 1
     name = at - 1
+    if tokens[name].text == ">" and tokens[at].text == "(":
+        while name > start and tokens[name].text != "<":
+            name -= 1
+        name -= 1
     if name <= start or tokens[at].text != "(" or tokens[name].kind != "word" or tokens[name - 1].text == ".":
         return 0
     after = tokens[closing(tokens, at) + 1].text
-    words = {
-        "new",
-        "return",
-        "await",
-        "throw",
-        "else",
-        "if",
-        "while",
-        "for",
-        "foreach",
-        "using",
-        "switch",
-        "lock",
-        "catch",
-        "yield",
-    }
-    return name if after in ("{", "=>") and not words & {token.text for token in tokens[start:at]} else 0
+    words = {"new", "return", "await", "throw", "else", "if", "while", "for"}
+    words |= {"foreach", "using", "switch", "lock", "catch", "yield"}
+    return name if after in ("{", "=>", "where") and not words & {token.text for token in tokens[start:at]} else 0
 
 
 def local_functions(tokens: Tokens, at: int) -> bool:
@@ -197,6 +146,7 @@ def local_functions(tokens: Tokens, at: int) -> bool:
         at and tokens[at - 1].text not in (")", "else", "do", "try", "finally", "=>", "{", ";", "}")
     ):
         return False
+    lift_generic(tokens, at)
     end = closing(tokens, at)
     starts = list(statements(tokens, at + 1, end))
     found = {start: Local(tokens, start, name) for start in starts if (name := local_name(tokens, start))}
@@ -219,7 +169,37 @@ def local_functions(tokens: Tokens, at: int) -> bool:
         parts += [made(local.declared) for local in first] + [made(local.set) for local in first]
         parts.append(tokens[start:stop])
     tokens[at + 1 : end] = [token for part in parts for token in part]
+    last = len(tokens) - 1 - any(token.text == "namespace" for token in tokens)
+    tokens[last:last] = [token for local in found.values() for token in made(local.delegate)]
     return True
+
+
+def lift_generic(tokens: Tokens, at: int) -> None:
+    """A local function with types of its own, or an iterator, is a static method of its type: no lambda can be one."""
+    end = closing(tokens, at)
+    for start in reversed(list(statements(tokens, at + 1, end))):
+        name = local_name(tokens, start)
+        stop = declaration_end(tokens, name) + 1 if name else start
+        if not name or not (tokens[name + 1].text == "<" or any(one.text == "yield" for one in tokens[start:stop])):
+            continue
+        lifted = [token for token in tokens[start:stop] if token.text != "static"]
+        del tokens[start:stop]
+        around = type_around(tokens, at)
+        tokens[around:around] = [*made(" static "), *lifted]
+
+
+def type_around(tokens: Tokens, at: int) -> int:
+    """Where the type ends that a block is in."""
+    depth = 0
+    for brace in range(at - 1, -1, -1):
+        depth += (tokens[brace].text == "}") - (tokens[brace].text == "{")
+        if depth < 0:
+            depth, head = 0, brace - 1
+            while head > 0 and tokens[head].text not in ("{", "}", ";"):
+                head -= 1
+            if any(token.text in ("class", "struct", "interface") for token in tokens[head:brace]):
+                return closing(tokens, brace)
+    return len(tokens) - 1
 
 
 def file_namespace(tokens: Tokens) -> None:
@@ -290,18 +270,9 @@ def with_usings(code: str) -> str:
 
 
 FORMS = (
-    *(
-        waiting_main,
-        nested_tuple,
-        with_expression,
-        switch_expression,
-        properties,
-        is_not,
-        coalescing,
-        from_the_end,
-        target_typed,
-    ),
-    *(collection, pairs, deconstruction, using_declaration, local_functions),
+    *(waiting_main, nested_tuple, with_expression, switch_expression, switch_statement, is_pattern),
+    *(coalescing, from_the_end, target_typed, collection, conditional),
+    *(pairs, deconstruction, using_declaration, local_functions),
 )
 
 
@@ -309,7 +280,9 @@ def lowered(source: str) -> str:
     tokens = tokens_of(NULLABLE.sub("", source.lstrip("\ufeff")))
     simple(tokens)
     file_namespace(tokens)
+    positions(tokens)
     each(tokens, record)
+    DECLARED.update(types_of(tokens))
     top_level(tokens)
     for rewrite in FORMS:
         each(tokens, rewrite)
@@ -319,19 +292,35 @@ def lowered(source: str) -> str:
 def main(artifact: str, *given: str) -> int:
     own, command = list(given[: given.index("--")]), list(given[given.index("--") + 1 :])
     library, compiler = command[0], command[1:]
+    sources = [path for path in own if path.endswith(".cs")]
+    for path in sources:
+        rewrite(path, whole_numbers)
     first = subprocess.run([*compiler, f"-out:{artifact}", *own], capture_output=True)
     if first.returncode <= 0:
         return ended_as(first)
     try:
-        for path in (path for path in own if path.endswith(".cs")):
-            with open(path, encoding="utf-8", newline="") as file:
-                text = lowered(file.read())
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-        second = subprocess.run([*compiler, f"-out:{artifact}", library, *own], capture_output=True)
+        for path in sources:
+            rewrite(path, lowered)
+        patterns = [part.replace("-langversion:latest", "-langversion:experimental") for part in compiler]
+        second = subprocess.run([*patterns, f"-out:{artifact}", library, *own], capture_output=True)
     except (ValueError, IndexError, StopIteration, RecursionError):
         second = first
     return ended_as(first if second.returncode > 0 else second)
+
+
+def rewrite(path: str, how: Callable[[str], str]) -> None:
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write(how(text))
+
+
+def whole_numbers(source: str) -> str:
+    """Numbers without `_`: Mono's compiler reads `1_000_000` as ten times that, or another number."""
+    tokens = tokens_of(source) if re.search(r"\d_+[\dA-Fa-f]", source) else []
+    for token in tokens:
+        token.text = token.text.replace("_", "") if token.kind == "number" else token.text
+    return text_of(tokens) or source
 
 
 def ended_as(compiler: subprocess.CompletedProcess[bytes]) -> int:

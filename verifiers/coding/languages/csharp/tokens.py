@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 TOKEN = re.compile(
     r"""
       (?P<blank>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#[^\n]*)
-    | (?P<text>\$?@\$?"(?:[^"]|"")*"
+    | (?P<text>\$*(?P<quotes>"{3,}).*?(?P=quotes)(?!") | \$?@\$?"(?:[^"]|"")*"
         | \$"(?:[^"\\{]|\\.|\{\{|\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})*"
         | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)+')
     | (?P<word>@?[^\W\d]\w*)
@@ -21,40 +22,22 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 PAIRS = {"(": ")", "[": "]", "{": "}"}
+BLOCKS = frozenset(
+    [
+        *("if", "else", "for", "foreach", "while", "do", "using", "lock", "switch", "catch", "try", "finally", "fixed"),
+        *("get", "when", "checked", "unchecked"),
+    ]
+)
 MODIFIERS = frozenset(
     [
-        "public",
-        "private",
-        "protected",
-        "internal",
-        "static",
-        "readonly",
-        "const",
-        "volatile",
-        "sealed",
-        "abstract",
-        "partial",
+        *("public", "private", "protected", "internal", "static", "readonly", "const", "volatile", "sealed"),
+        *("abstract", "partial", "override", "virtual", "new", "async", "unsafe"),
     ]
 )
 NOT_OPERANDS = frozenset(
     [
-        "return",
-        "throw",
-        "in",
-        "is",
-        "as",
-        "await",
-        "new",
-        "out",
-        "ref",
-        "when",
-        "case",
-        "else",
-        "do",
-        "yield",
-        "and",
-        "or",
-        "not",
+        *("return", "throw", "in", "is", "as", "await", "new", "out", "ref", "when", "case", "else", "do", "yield"),
+        *("and", "or", "not"),
     ]
 )
 
@@ -133,7 +116,7 @@ def operand(tokens: Tokens, last: int) -> int:
             if at and (is_operand(tokens[at - 1]) or tokens[at - 1].text == ">"):
                 at -= 1
                 continue
-        if at >= 2 and tokens[at - 1].text in (".", "?."):
+        if at >= 2 and (tokens[at - 1].text in (".", "?.") or [tokens[at - 1].text, tokens[at].text] == ["?", "["]):
             at -= 2
             continue
         return at
@@ -177,7 +160,7 @@ def parted(tokens: Tokens) -> list[Tokens]:
 def type_before(tokens: Tokens, name: int) -> str:
     """The type that stands before a declared name, "" where none does."""
     start, depth = name, 0
-    while start > 0:
+    while start > 0 and tokens[name - 1].text != ".":
         text = tokens[start - 1].text
         depth += (text in (">", ")", "]")) - (text in ("<", "(", "["))
         inside = depth > 0 or text in ("<", "(", "[")
@@ -204,6 +187,40 @@ def declared_type(tokens: Tokens, name: int) -> str:
     return ""
 
 
+def wanted_type(tokens: Tokens, start: int) -> str:
+    """The type that an expression is wanted in by its place: what is declared, or what its method returns."""
+    at = start - 1
+    if tokens[at].text == "return":
+        return returned_type(tokens, at)
+    if tokens[at].text not in ("=", "=>"):
+        return ""
+    if tokens[at].text == "=>" and tokens[at - 1].text == ")":
+        at = opening(tokens, at - 1)
+    kind = type_before(tokens, at - 1) if tokens[at - 1].kind == "word" else ""
+    return "" if kind in ("var", "new") else kind
+
+
+def returned_type(tokens: Tokens, at: int) -> str:
+    """Of the method or property around a `return`; "" in a function without a name."""
+    depth = 0
+    for brace in range(at, 0, -1):
+        depth += (tokens[brace].text == "}") - (tokens[brace].text == "{")
+        if depth >= 0:
+            continue
+        depth, before = 0, tokens[brace - 1]
+        name = opening(tokens, brace - 1) - 1 if before.text == ")" else brace - 1
+        if before.text == "=>":
+            return ""
+        if tokens[name - 1].text == "operator":
+            return type_before(tokens, name - 1)
+        if tokens[name].kind == "word" and tokens[name].text not in BLOCKS:
+            kind = type_before(tokens, name)
+            if kind in ("class", "struct", "interface", "namespace"):
+                return ""
+            return kind[kind.index("<") + 1 : -1] if re.match(r"(?:Value)?Task<", kind) else kind
+    return ""
+
+
 def item_type(kind: str) -> str:
     """Of an array's or a list's items, of a dictionary's values."""
     if kind.endswith("]"):
@@ -220,3 +237,16 @@ def each(tokens: Tokens, rewrite: Callable[[Tokens, int], bool]) -> None:
     """From the last token to the first, so that what was rewritten stays where it is."""
     for at in range(len(tokens) - 2, -1, -1):
         rewrite(tokens, at)
+
+
+DECLARED: set[str] = set()
+"""Names of the sources' own types."""
+
+
+def types_of(tokens: Tokens) -> set[str]:
+    kinds = ("class", "struct", "interface", "delegate")
+    return {b.text for a, b in pairwise(tokens) if a.text in kinds and b.kind == "word"}
+
+
+def without_blanks(tokens: Tokens) -> Tokens:
+    return tokens_of(text_of(tokens).strip())[:-1]

@@ -1,4 +1,4 @@
-"""D, by LDC; and with its `unittest` blocks, which are then what the program runs before `main`."""
+"""D, by LDC; and with its `unittest` blocks, which are then what the program runs before `main`, if it has one."""
 
 from dataclasses import replace
 
@@ -23,5 +23,5 @@ D_UNITTEST = replace(
     name="d_ut",
     aliases=("d_unittest",),
     fences=("d", "dlang"),
-    compile=("/usr/bin/ldc2", "-g", "-unittest", "-of={artifact}", "{source}"),
+    compile=("/usr/bin/ldc2", "-g", "-unittest", "--main", "-of={artifact}", "{source}"),
 )

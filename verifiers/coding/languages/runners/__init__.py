@@ -7,5 +7,6 @@ from sandbox_gym.verifiers.coding.languages.runners.go_test import GO_TEST
 from sandbox_gym.verifiers.coding.languages.runners.jest import JEST
 from sandbox_gym.verifiers.coding.languages.runners.junit import JUNIT
 from sandbox_gym.verifiers.coding.languages.runners.pytest import PYTEST
+from sandbox_gym.verifiers.coding.languages.runners.rust_test import RUST_TEST
 
-RUNNERS: tuple[Language, ...] = (PYTEST, GO_TEST, JEST, JUNIT)
+RUNNERS: tuple[Language, ...] = (PYTEST, GO_TEST, JEST, JUNIT, RUST_TEST)
