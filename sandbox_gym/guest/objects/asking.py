@@ -20,7 +20,12 @@ from .kinds import CannotCross
 from .remote import Facts, facts_of
 
 CONSTRUCTED, OPERATED, RESULT, DERIVED = 3, 2, 1, 0
-_ARRAY = "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat"
+_ARRAY = (
+    "all any argmax argmin astype cumsum dot fill flatten item max mean min nonzero prod ravel repeat reshape round"
+    " squeeze std sum trace transpose var"
+)
+_ARRAY_NAMES = frozenset(_ARRAY.split())
+"""Methods of arrays that no builtin value has."""
 _ANY = (object, BaseException, Exception)
 _STEPS = ("next", "send", "throw", "anext", "close", "iter")
 _REVEALING = frozenset("sub rsub lt le gt ge contains".split())
@@ -40,7 +45,7 @@ def _value_names():
         collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, fractions.Fraction,
         decimal.Decimal, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
     )  # fmt: skip
-    names = set((_ARRAY + " reshape round sort squeeze std sum tobytes tolist trace transpose var").split())
+    names = {"sort", "tobytes", "tolist", *_ARRAY_NAMES}
     for kind in kinds:
         names.update(name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name)))
     return names
@@ -114,7 +119,9 @@ class Asking:
         if of_class and (name not in self.value_names or name in self._methods):
             return False
         asks = name in self._methods if facts.rank >= RESULT else False
-        if self._objects and (asks or name not in self.value_names):
+        # a row that knows no numpy has no arrays that an object of its own class could stand for
+        named = own and facts.rank >= RESULT and name in _ARRAY_NAMES and self._words.isdisjoint(("numpy", "np"))
+        if self._objects and (asks or named or name not in self.value_names):
             return False
         raise AttributeError("%s: %r is not asked of what the answer returned" % (whose, name))
 

@@ -45,6 +45,8 @@ _WAITING_S = 0.5
 _SILENT = '( sleep "$0" & ) | "$@"'
 _EXIT_CODES = {"kattis": (42, 43), "testlib": (0, 1, 2, 3, 4, 5, 7, 8, *range(16, 117))}
 """By which each style says what it found; testlib's 3 says that the row is at fault."""
+_CPU_TIME_OVER = 128 + 24
+"""A shell's word for a program that the kernel ended at its cap of CPU time, which the supervisor was about to do."""
 _STARVED_S = 0.5
 _STARVED_SHARE = 0.2
 OUTPUT_BYTES = 6 * MIB
@@ -196,7 +198,7 @@ def judge_checker(
     if found is not None:
         return found
     last = outcome.stderr[-_TAIL:].partition(_mark(checker).encode())[0].decode("utf-8", "replace").strip()
-    how = f"exit code {outcome.exit_code}" if outcome.exit_code is not None else _unended(outcome)
+    how = _unended(outcome) if outcome.exit_code in (None, _CPU_TIME_OVER) else f"exit code {outcome.exit_code}"
     why = f"the {_called(checker)} ended with {how}: {plain(last[-200:], 200)}".rstrip(": ")
     if checker.judging_errors or (checker.style, outcome.exit_code) == ("testlib", _ROWS_FAULT):
         return TestStatus.CHECKER_FAILED, why, 0.0
@@ -216,6 +218,8 @@ def _called(checker: ProgramChecker) -> str:
 
 def _unended(outcome: Outcome) -> str:
     """The reason where a checker did not end by itself; an interactor may run on after the answer has ended."""
+    if outcome.exit_code == _CPU_TIME_OVER:
+        return Status.CPU_TIME_LIMIT.value
     return "no verdict after the answer's end" if outcome.status is Status.OK else outcome.status.value
 
 
