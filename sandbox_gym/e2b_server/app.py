@@ -180,6 +180,7 @@ class PoolApp:
             envd = await sandboxes.driver(sandbox, user)
         except (SandboxGymError, TimeoutError) as error:
             return unary_error(fault_of(error))
+        request.scope["tenant"] = sandbox.record.tenant
         service, _, method = path.strip("/").partition("/")
         methods: dict[str, Callable[[], Awaitable[Response]]] = {
             "process.Process": lambda: Processes(sandbox, work, sandboxes.tasks, envd, user).answer(request, method),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, nullcontext, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -27,8 +28,10 @@ from sandbox_gym.errors import BoxLost
 KIND: Final = "application/connect+json"
 MAX_MESSAGE: Final = 96 << 20
 LARGE: Final = 6 << 20
-_LARGE: Final = anyio.Semaphore(4)
-"""Held for messages over LARGE: so many are in memory at once."""
+LARGE_OF_TENANT: Final = 2
+LARGE_IN_ALL: Final = 8
+"""Messages over LARGE that are in memory at once."""
+_large: Counter[str] = Counter()
 DEFAULT_PING_S: Final = 90.0
 WRITE_S: Final = 60.0
 """A client that reads nothing for so long is disconnected."""
@@ -82,9 +85,24 @@ def ping_of(request: Request) -> float:
     return max(1.0, float(text)) if text.isascii() and text.isdigit() and len(text) < 5 else DEFAULT_PING_S
 
 
-def _room(size: int) -> anyio.Semaphore | nullcontext[None]:
-    """A place in memory for a message of that size."""
-    return _LARGE if size > LARGE else nullcontext()
+@contextmanager
+def _room(request: Request, size: int) -> Iterator[None]:
+    """A place in memory for a message of that size. Nobody waits for one, since a slow client or program may keep its
+    own as long as it likes: raises Fault 429 where the tenant has no more, 503 where the server has none."""
+    if size <= LARGE:
+        yield
+        return
+    tenant = str(request.scope.get("tenant", ""))
+    said = f"messages of over {LARGE} bytes are being read"
+    if _large[tenant] >= LARGE_OF_TENANT:
+        raise Fault(429, f"{LARGE_OF_TENANT} {said}: send smaller ones, or this one later", retry_after_s=1)
+    if _large.total() >= LARGE_IN_ALL:
+        raise Fault(503, f"{LARGE_IN_ALL} {said}", retry_after_s=1)
+    _large[tenant] += 1
+    try:
+        yield
+    finally:
+        _large[tenant] -= 1
 
 
 async def read_messages(request: Request) -> AsyncIterator[Document]:
@@ -100,7 +118,7 @@ async def read_messages(request: Request) -> AsyncIterator[Document]:
         flags, size = _HEAD.unpack_from(buffer)
         if size > MAX_MESSAGE:
             raise Fault(413, f"a message has over {MAX_MESSAGE} bytes")
-        async with _room(size):
+        with _room(request, size):
             if not await has(_HEAD.size + size):
                 break
             body = buffer[_HEAD.size : _HEAD.size + size]
@@ -239,7 +257,7 @@ async def answer_method(
             if name == method:
                 size = int(request.headers.get("content-length", LARGE))  # the server has checked it
                 seconds = timeout_of(request)
-                async with _room(size):
+                with _room(request, size):
                     message = await read_object(request, min(size, MAX_MESSAGE))
                     with anyio.fail_after(seconds + 1 if seconds else 600):
                         return as_json(await call(request, message))

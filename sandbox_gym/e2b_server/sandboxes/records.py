@@ -124,7 +124,5 @@ class Records:
                 _log.warning("record_unreadable", path=str(path), why=str(error))
 
 
-def _image(made: Mapping[str, object], name: str = "", names: Sequence[str] = (), **fields: object) -> Image:
-    """`name`: what earlier versions wrote of a snapshot."""
-    names = [f"{name}:default"] if name else names
-    return Image(made=Made(**made), names=names, **fields)  # type: ignore[arg-type]
+def _image(made: Mapping[str, object], **fields: object) -> Image:
+    return Image(made=Made(**made), **fields)  # type: ignore[arg-type]
