@@ -46,8 +46,10 @@ async def test_no_host_environment(box: Sandbox, monkeypatch: pytest.MonkeyPatch
     outcome = await run(box, "import os, json; print(json.dumps(dict(os.environ)))")
     seen = json.loads(outcome.stdout)
     assert set(seen) <= {
-        "PATH", "HOME", "TMPDIR", "LANG", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+        "PATH", "HOME", "TMPDIR", "LANG", "USER", "LOGNAME", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
     }  # fmt: skip
+    assert seen["USER"] == seen["LOGNAME"] == "user"
 
 
 async def test_no_privileges(box: Sandbox) -> None:
