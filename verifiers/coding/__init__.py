@@ -40,7 +40,8 @@ class CodingVerifier:
         return judge(task, plan, state, self._known)
 
     def follow_up(self, task: CodingTask, answer: Answer, first: Judgement, random: Random) -> FollowUp[CodingTask]:
+        """A generator, so that long replies are read where the first step is taken, beside the event loop."""
         if is_unsettled(task, first):
-            return run_as_dialogue(task)
+            return (yield from run_as_dialogue(task))
         differing = differing_alone(task, first.state, self._known) if first.state is not None else []
-        return confirmed(task, first, differing)
+        return (yield from confirmed(task, first, differing))
