@@ -33,7 +33,7 @@ TEMPLATES = (
     "not candidate({a})",
     "candidate({a})",
     "candidate({a}) == {v} and candidate({b}) != {w}",
-    "candidate({a}) == {w} or candidate({b}) == {v}",
+    "candidate({a}) == {w} or {c}",
     "abs(candidate({a}) - {n}) < 1e-6",
     "math.isclose(candidate({a}), {n}, rel_tol=0.001)",
     "round(candidate({a}), 2) == {n}",
@@ -279,15 +279,12 @@ def test_each_form_is_read_in_some_row(block: str) -> None:
     [
         "assert candidate(candidate(1)) == 1",
         "assert candidate(1).upper() == 'A'",
-        "assert candidate(1) is []",
         "assert candidate(range(3)) == 1",
         "assert candidate('a' * 10 ** 9) == 1",
         "assert (y := candidate(1)) == 1",
         "assert candidate(lambda: 1) == 1",
-        "assert candidate(1 / 0) == 1",
         "candidate(1)",
         "assert True",
-        "return",
         "for x in {1, 2}:\n        assert candidate(x) == x",
         "for x in candidate(1):\n        assert x == 1",
         "x = candidate(1)\n    assert candidate(x) == 1",
@@ -298,6 +295,8 @@ def test_each_form_is_read_in_some_row(block: str) -> None:
         "if candidate(1):\n        assert candidate(2) == 1",
         "try:\n        candidate(1)\n    except ValueError:\n        pass",
         "while candidate(1): pass",
+        "assert candidate(1) == 2 or candidate(2) == 3",
+        "assert not (candidate(1) and candidate(2))",
         "x = [0] * 1000\n    y = [x] * 1000\n    assert candidate([y] * 1000) == 1",
         "x = [[0] * 9] * 9\n" + "    x = [x, x, x, x, x, x, x, x]\n" * 12 + "    assert candidate(1) == x",
         "assert all(all(all(1 == 1 for z in range(999)) for y in range(999)) for x in range(999))",
@@ -348,3 +347,4 @@ def test_the_first_failure_decides_whatever_came_later() -> None:
     assert "line 2" in ended[1]
     early = Outcome(Status.CPU_TIME_LIMIT, channel=b'\0\0\0\x0b{"value":1}')
     assert judge_asserted(tests, early, limit) == limit
+    assert judge_asserted(tests, Outcome(Status.OUTPUT_LIMIT), limit) is None, "more may cross in a dialogue"

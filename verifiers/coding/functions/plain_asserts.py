@@ -214,8 +214,7 @@ class _Statements(Reader):
         """Raises NotPlain for any other than those whose meaning is known."""
         self.spend(10)
         if isinstance(node, ast.Assert):
-            said = node.msg.value if isinstance(node.msg, ast.Constant) else ""
-            self._claim(node, self.read(node.test), str(said))
+            self._assert(node, node.test, str(node.msg.value) if isinstance(node.msg, ast.Constant) else "")
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 self.assign(target, node.value)
@@ -231,6 +230,25 @@ class _Statements(Reader):
             self._functions[node.name] = node
         elif not isinstance(node, ast.Pass | ast.Global):
             raise NotPlain
+
+    def _assert(self, node: ast.Assert, test: ast.expr, said: str) -> None:
+        """Of several that must all hold, each is an assertion: what comes behind the first that fails counts for
+        nothing."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for one in test.values:
+                self._assert(node, one, said)
+        elif (
+            isinstance(test, ast.Call)
+            and ast.unparse(test.func) == "all"
+            and "all" not in self._bound
+            and [type(arg) for arg in test.args] == [ast.GeneratorExp]
+        ):
+            generator = test.args[0]
+            assert isinstance(generator, ast.GeneratorExp)
+            for holds in self.unrolled(generator.generators, generator.elt):
+                self._claim(node, holds, said)
+        else:
+            self._claim(node, self.read(test), said)
 
     def _expression(self, node: ast.Expr) -> None:
         """A docstring, a print of literals, a call of a function of the test's own, or one of unittest's assertions."""

@@ -102,7 +102,7 @@ class Reader:
         if isinstance(node, ast.Compare):
             return self._compare(node)
         if isinstance(node, ast.BoolOp):
-            return either(self._all(node.values), isinstance(node.op, ast.Or))
+            return either([self.read(node.values[0]), *self.certain(node.values[1:])], isinstance(node.op, ast.Or))
         if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
             operand, how = self.read(node.operand), UNARY[type(node.op)]
             return lambda replies: how(operand(replies))
@@ -123,6 +123,15 @@ class Reader:
         if len(self.frames) != before:
             raise NotPlain
         return self.known(value)
+
+    def certain(self, nodes: Sequence[ast.expr]) -> list[Evaluated]:
+        """Expressions that Python may never come to. Raises NotPlain where these call the answer: it would be called
+        for nothing, and could hang."""
+        before = len(self.frames)
+        values = self._all(nodes)
+        if len(self.frames) != before:
+            raise NotPlain
+        return values
 
     def _all(self, nodes: Sequence[ast.expr]) -> list[Evaluated]:
         return [self.read(node) for node in nodes]
@@ -188,7 +197,8 @@ class Reader:
 
     def _compare(self, node: ast.Compare) -> Evaluated:
         """`is` with None, True, False and classes only: there is one of each."""
-        values, tests = self._all([node.left, *node.comparators]), []
+        values, tests = self._all([node.left, node.comparators[0]]), []
+        values += self.certain(node.comparators[1:])
         for how, right in zip(node.ops, node.comparators, strict=True):
             single = isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool))
             if isinstance(how, ast.Is | ast.IsNot):
@@ -245,7 +255,10 @@ class Reader:
         if function is None or starred or name.partition(".")[0] in self._bound - {"math"}:
             raise NotPlain
         if name in ("all", "any") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            before = len(self.frames)
             items = self.unrolled(node.args[0].generators, node.args[0].elt)
+            if len(self.frames) != before:  # it may end at the first
+                raise NotPlain
             return lambda replies: function(item(replies) for item in items)
         args, kwargs = self._all(node.args), {str(one.arg): self.read(one.value) for one in node.keywords}
         if kwargs.keys() - _OPTIONS:

@@ -62,8 +62,10 @@ def run_as_dialogue(task: CodingTask) -> FollowUp[CodingTask]:
 
 
 def _may_end_otherwise(tests: CheckTests, outcome: Outcome) -> bool:
-    """Whether the test, when it is run, may end otherwise than its calls alone did."""
-    return outcome.status is Status.OK or (outcome.status is Status.RUNTIME_ERROR and bool(tests.reference))
+    """Whether the test, when it is run, may end otherwise than its calls alone did: more may cross in a dialogue."""
+    if outcome.status is Status.RUNTIME_ERROR:
+        return bool(tests.reference)
+    return outcome.status in (Status.OK, Status.OUTPUT_LIMIT)
 
 
 def _at(assertion: Assertion, kind: str, message: str) -> str:
