@@ -188,11 +188,6 @@ class Evidence:
                     found += int(counts.get("inuse", 0)) + int(counts.get("tw", 0))
         return found
 
-    def no_packets(self, pid):
-        """Whether no packet ever crossed an interface of that process's network."""
-        lines = _read("/proc/%d/net/dev" % pid).split("\n")[2:-1]
-        return bool(lines) and not any(int(word) for line in lines for word in line.partition(":")[2].split())
-
     def network(self):
         """The counters of the box's network, and its `connections`."""
         counted = [_read("/proc/self/net/" + name) for name in ("dev", "snmp", "snmp6", "netstat")]

@@ -23,6 +23,8 @@ WORK = "/workspace"
 """Where sessions keep their files, also those of a named user, whose home is elsewhere."""
 MAX_FDS = 64
 """In one message; the kernel takes at most 253."""
+NEXT_TASK, CLEAN, LEFT = b"t", b"clean", b"left"
+"""Asked when a task is over, and what is answered: whether another task may have this init."""
 _SPEC_MAX = 1 << 16
 # of _signal and _socket: functions of signal and socket make an enum of each number, and so write to pages that every
 # init would copy
@@ -54,19 +56,23 @@ def _serve(control, tier, filter_program, own_network, programs):
         namespaces.unshare(own_network)
     else:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    ahead = []
+    untouched = namespaces.Untouched(own_network) if tier == "namespaces" else None
+    ahead, clean = [], True
     while True:
         message, fds = _receive(control)
         if not message:
             return
         if message[:1] == b"k":
             continue  # a kill of a run that has ended
+        if message == NEXT_TASK:
+            control.send(CLEAN if clean and (untouched is None or untouched.restored()) else LEFT)
+            continue
         fds = ahead + fds
         ahead = fds if message[:1] == b"m" else []
         if ahead:
             continue  # the rest of the descriptors follow in another message
         spec = _read_spec(fds.pop(0)) if message[:1] == b"f" else json.loads(message[1:].decode("utf-8"))
-        _run(spec, fds, tier, filter_program, control, wake_read, programs)
+        clean = _run(spec, fds, tier, filter_program, control, wake_read, programs) and clean
 
 
 def _receive(control):
@@ -89,7 +95,7 @@ def _read_spec(fd):
 
 def _run(spec, fds, tier, filter_program, control, wake_read, programs):
     """`fds`: stdin, stdout, stderr, then files, the channel if any, the control channel if any; all are closed at the
-    end."""
+    end. Whether the run left nothing, in this process's memory neither."""
     if tier == "namespaces":
         namespaces.mount_scratch(spec)
     else:
@@ -113,8 +119,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, programs):
     wall = time.monotonic() - started
     left = _kill_the_rest(spec, tier, usage)
     listener.close()
-    if tier == "namespaces":
-        namespaces.unmount_scratch()
+    gone = tier != "namespaces" or namespaces.unmount_scratch()
     account = {
         "status": status,
         "killed": killed,
@@ -128,6 +133,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, programs):
         "unprepared": listener.unprepared,
     }
     control.send(json.dumps(account).encode("ascii"))
+    return gone and not (left or listener.seen)
 
 
 _reported_s = 0.0

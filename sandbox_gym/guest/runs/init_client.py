@@ -1,8 +1,9 @@
 """The supervisor's client of the init that runs a task's programs, one after the other.
 
 An init makes its namespaces once, and a fresh file system in them for each run; it reports when no process of the run
-is alive. It is ended before another task, and after MAX_RUNS runs, so that its state stays bounded. One that has run
-nothing but tests' ends of dialogues, which the rows' authors wrote, serves other tasks' tests too, and nothing else.
+is alive. It is ended after MAX_RUNS runs, so that its state stays bounded, and before another task, but for one that has
+run nothing but programs of one kind: that one serves other tasks' programs of this kind too, and no others, as long as
+it finds its namespaces as they were.
 """
 
 import array
@@ -39,8 +40,8 @@ class InitClient:
         self._control = self._run = None
         self._started = self._ended = self._runs = 0
         self._busy = False
-        self._only_tests = self._kept = False
-        """Whether it ran tests' ends of dialogues alone; whether some were another task's."""
+        self._kind, self._kept = "", False
+        """The kind of all that it ran; whether some were another task's."""
         selector.register(sock, selectors.EVENT_READ, self._on_zygotes)
 
     @property
@@ -86,12 +87,12 @@ class InitClient:
     def run(self, spec, fds, run):
         """Start a run: `fds` are its stdin, stdout, stderr, files and channel, copies of which the init gets."""
         self._read_zygote()
-        is_test = spec["mode"] == "ask"
+        kind = spec["kind"]
         # the next test must not see what a run left in its namespaces, and no program a library that it does not import
         fresh = self._runs and (spec["mode"] == "check" or spec["libraries"] != self._libraries)
-        if fresh or self._runs >= MAX_RUNS or (self._kept and not is_test):
+        if fresh or self._runs >= MAX_RUNS or (self._kept and kind != self._kind):
             self.end()
-        self._only_tests = is_test and (self._only_tests or not self._runs)
+        self._kind = kind if kind == self._kind or not self._runs else ""
         self._run, self._busy = run, True
         self._libraries = spec["libraries"]
         text = json.dumps(spec).encode("utf-8")
@@ -199,18 +200,26 @@ class InitClient:
             self._control.close()
             self._control = None
         self._runs = 0
-        self._only_tests = self._kept = False
+        self._kind, self._kept = "", False
 
-    def settle(self, evidence):
-        """A task is over: end the init, unless it serves other tasks' tests. Whether it is still there. It is not where
-        any process or packet of a run could be left."""
-        if self._only_tests and self._control is not None and not self._busy:
-            self._read_zygote()
-            pids = evidence.program_pids()
-            self._kept = self._control is not None and len(pids) == 1 and evidence.no_packets(pids[0])
+    def settle(self):
+        """A task is over: end the init, unless it may serve other tasks. Whether it is still there."""
+        self._kept = bool(self._kind) and not self._busy and self._is_clean()
         if not self._kept:
             self.end()
         return self._kept
+
+    def _is_clean(self):
+        """Whether there is an init, and its runs left nothing that another task could find."""
+        self._read_zygote()
+        if self._control is None:
+            return False
+        try:
+            self._control.send(init.NEXT_TASK)
+            self._wait_for(self._control)
+            return self._control.recv(64) == init.CLEAN
+        except OSError:
+            return False  # it has ended, or does not answer
 
     def end(self):
         """End the init and wait until it is gone, with every process in its namespaces."""

@@ -22,6 +22,8 @@ _FILES = 64 << 20
 """Subtracted from a peak: mapped libraries and files, which are no data."""
 _CPU_GRACE = 1.2
 """A program is killed at this multiple of its CPU time limit, so that the host sees whether it was slightly over."""
+_NAMES = frozenset(("main.py", "test.py"))
+"""Of an answer's files, where it did not name them itself."""
 _LOOK_S = 0.05
 """Seconds between two readings of /proc where no cgroup counts CPU time."""
 
@@ -33,6 +35,15 @@ def signs_in(account):
         tried = ["%s %d times" % pair for pair in sorted(account["seen"].items())]
         signs.append("debugging: " + ", ".join(tried))
     return signs
+
+
+def _kind(header):
+    """The kind of a program whose init may serve other tasks' programs of the kind; empty where it may not. An init's
+    memory keeps words of what it ran: of an answer's kind are those that say nothing which an answer chose."""
+    if header["mode"] == "ask":
+        return "test"
+    chosen = header["argv"] or header["requires"] or header["env"] or not _NAMES.issuperset(header["files"])
+    return "answer" if header["mode"] in ("fork", "call") and not chosen else ""
 
 
 class Run:
@@ -129,7 +140,7 @@ class Run:
             processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's cgroup limits them
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
-        spec["channel"], spec["shared"] = self._has_channel(), self._keeps
+        spec["channel"], spec["shared"], spec["kind"] = self._has_channel(), self._keeps, _kind(header)
         stacks = _STACKS if header["mode"] == "exec" else 0
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0

@@ -237,7 +237,7 @@ class Supervisor:
     def _canary(self):
         """Why this box differs from its state before the first run; empty where it does not."""
         self._end_shared()
-        inits = int(self.init_client.settle(self.evidence))
+        inits = int(self.init_client.settle())
         sockets = inits + self.init_client.loaded
         left = len(self.evidence.program_pids()) - inits
         if left:

@@ -40,7 +40,6 @@ TASK = frozenset(
         "packets of the loopback",
         "counters of protocols",
         "ports in their last minute",
-        "accounts of the guest's processes",
     }
 )
 """Runs of one task share an init and a network."""
