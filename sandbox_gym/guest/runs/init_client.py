@@ -1,9 +1,9 @@
 """The supervisor's client of the init that runs a task's programs, one after the other.
 
 An init makes its namespaces once, and a fresh file system in them for each run; it reports when no process of the run
-is alive. It is ended after MAX_RUNS runs, so that its state stays bounded, and before another task, but for one that has
-run nothing but programs of one kind: that one serves other tasks' programs of this kind too, and no others, as long as
-it finds its namespaces as they were.
+is alive. It is ended after MAX_RUNS runs, so that its state stays bounded, and before another task; but one that has
+run nothing but programs of one kind serves other tasks' programs of this kind, and no others, as long as it finds its
+namespaces as they were.
 """
 
 import array
