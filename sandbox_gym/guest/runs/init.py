@@ -66,6 +66,7 @@ def _serve(control, tier, filter_program, own_network, programs):
             continue  # a kill of a run that has ended
         if message == NEXT_TASK:
             control.send(CLEAN if clean and (untouched is None or untouched.restored()) else LEFT)
+            _own_s()  # what this took is not the next run's
             continue
         fds = ahead + fds
         ahead = fds if message[:1] == b"m" else []
