@@ -16,13 +16,12 @@ from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.sandbox import Sandbox
 from tests.conftest import REAL_PROVIDERS, make_real
 from tests.e2b.servers import PoolServer
+from tests.inits import BIRTH, init_of
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(cpu_time_s=4, wall_time_s=8, memory_bytes=192 * MIB, processes=16)
 SQUARE = "def f(x): return x * x"
 NINE = "def check(candidate):\n    assert candidate(3) == 9\n"
-BIRTH = "open('/proc/%d/stat' % os.getppid()).read().rpartition(')')[2].split()[19]"
-"""When the init of a run started: the same in two runs if they have the same init."""
 LOOK = f"""
 import builtins, json, os, socket, sys
 def check(candidate):
@@ -131,7 +130,7 @@ async def look(boxes: tuple[Sandbox, Sandbox]) -> dict[str, object]:
     outcome = await talk(boxes, LOOK)
     assert passed(outcome), outcome
     found: dict[str, object] = json.loads(outcome.asker.stderr)
-    return found
+    return found | {"init": init_of(boxes[1], found["init"])}
 
 
 def passed(outcome: DialogueOutcome) -> bool:
@@ -148,9 +147,12 @@ async def next_task(boxes: tuple[Sandbox, Sandbox]) -> None:
 async def test_what_a_rows_test_leaves_is_not_there_for_the_next_rows(boxes: tuple[Sandbox, Sandbox]) -> None:
     first = await look(boxes)
     await next_task(boxes)
+    assert await look(boxes) == first, "and one init served both"
     assert passed(await talk(boxes, LEAVE))
     await next_task(boxes)
-    assert await look(boxes) == first, "and one init served all three"
+    found = await look(boxes)
+    assert found | {"init": first["init"]} == first
+    assert found["init"] != first["init"]
     assert (first["files"], first["names"], first["others"]) == ([[], []], [False] * 3, [])
 
 
@@ -171,14 +173,15 @@ async def test_no_answer_is_run_by_an_init_that_ran_tests(boxes: tuple[Sandbox, 
         program = Program("fork", {"main.py": source.encode()})
         if kind == "fork":
             async with boxes[1].run_all([Run("one", program, limits=LIMITS)]) as outcomes:
-                births.append((await anext(outcomes)).stdout.decode().strip())
+                births.append(init_of(boxes[1], (await anext(outcomes)).stdout.decode().strip()))
         else:
             outcome = await talk(boxes[::-1], answer=source)
             assert passed(outcome)
-            births.append(outcome.candidate.stdout.decode().strip())
+            births.append(init_of(boxes[1], outcome.candidate.stdout.decode().strip()))
         await next_task(boxes)
     births.append((await look(boxes))["init"])
-    assert len(set(births)) == 4
+    assert births[0] not in births[1:]
+    assert births[-1] not in births[:-1]
 
 
 async def test_an_answer_that_harms_its_channel_harms_itself(boxes: tuple[Sandbox, Sandbox]) -> None:

@@ -101,7 +101,7 @@ async def test_the_process_that_has_it_is_lost_or_stopped(number: signal.Signals
     try:
         assert await said(box, "import numpy\nprint(1)\n") == ["1\n"]
         await box.reset()
-        (loaded,) = [pid for pid in below(os.getpid()) if "_umath" in text_of(pid, "maps")]
+        loaded, _its_init = (pid for pid in below(os.getpid()) if "_umath" in text_of(pid, "maps"))
         os.kill(loaded, number)
         if number == signal.SIGSTOP:
             assert await said(box, "import numpy\nprint(2)\n") == ["2\n"]

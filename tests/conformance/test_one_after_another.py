@@ -19,7 +19,7 @@ from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.local.machine import LocalMachine
 from sandbox_gym.sandbox.podman.machine import PodmanMachine
 from sandbox_gym.sandbox.sandbox import Sandbox
-from tests.processes import below, text_of
+from tests.inits import BIRTH, init_of
 
 pytestmark = pytest.mark.anyio
 
@@ -124,21 +124,12 @@ async def test_every_ill_one_after_the_other(box: Sandbox) -> None:
     assert await outcomes_of(box, "print('again')") == ["again\n"]
 
 
-BIRTH = """
-import os
-try:
-    print(open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[19])
-except OSError:
-    print("hidden", os.getpid())
-"""
-"""Prints when its init began; where programs can't see that, their number in its namespace, which begins with 2."""
-
-
 async def test_an_init_serves_so_many_runs_and_no_more(box: Sandbox) -> None:
-    found = await outcomes_of(box, *[BIRTH] * (init_client.MAX_RUNS + 2))
-    if str(found[0]).startswith("hidden"):
+    found = await outcomes_of(box, *[f"import os\nprint({BIRTH}, os.getpid())"] * (init_client.MAX_RUNS + 2))
+    if isinstance(box.machine, LocalMachine):  # the numbers in its namespace begin with 2
         assert found == [f"hidden {number}\n" for number in (*range(2, init_client.MAX_RUNS + 2), 2, 3)]
         return
+    found = [str(one).split()[0] for one in found]
     assert len(set(found[: init_client.MAX_RUNS])) == 1
     assert found[init_client.MAX_RUNS] == found[-1] != found[0]
 
@@ -158,28 +149,23 @@ async def test_a_new_init_gives_no_credit_of_cpu_time(box: Sandbox) -> None:
     assert statuses == [Status.OK] * init_client.MAX_RUNS + [Status.CPU_TIME_LIMIT]
 
 
-async def init_of(box: Sandbox, program: Program) -> object:
-    """Run a program; what tells its init from others: the PID on this machine, or when it began, as a program sees."""
+async def init_after(box: Sandbox, program: Program) -> object:
+    """Run a program; its init."""
     async with box.run_all([Run("one", program, limits=LIMITS)]) as outcomes:
         (outcome,) = [outcome async for outcome in outcomes]
-    if not isinstance(box.machine, LocalMachine):
-        return outcome.stdout
-    numbers = {
-        pid: text_of(pid, "status").partition("NSpid:")[2].split("\n")[0].split() for pid in below(box.machine.pid)
-    }
-    return max(numbers, key=lambda pid: len(numbers[pid]))  # it is in a namespace below the zygote's
+    return init_of(box, outcome.stdout)
 
 
-def answer(text: str = BIRTH, **more: Any) -> Program:
+def answer(text: str = f"import os\nprint({BIRTH})", **more: Any) -> Program:
     return Program(more.pop("mode", "fork"), {"main.py": text.encode(), **more.pop("files", {})}, **more)
 
 
 async def test_the_next_tasks_answers_have_the_init_of_those_that_left_nothing(box: Sandbox) -> None:
-    first = await init_of(box, answer())
+    first = await init_after(box, answer())
     for text in ("print(1)", "raise SystemExit(3)", HOSTILE["files everywhere"], HOSTILE["killed by its own hand"]):
-        await init_of(box, answer(text))
+        await init_after(box, answer(text))
         assert await box.reset()
-        assert await init_of(box, answer()) == first, text
+        assert await init_after(box, answer()) == first, text
 
 
 LEFT_BEHIND = {
@@ -194,24 +180,24 @@ LEFT_BEHIND = {
 
 @pytest.mark.parametrize("what", LEFT_BEHIND)
 async def test_no_other_task_has_the_init_of_what_left_something(box: Sandbox, what: str) -> None:
-    first = await init_of(box, answer())
-    await init_of(box, LEFT_BEHIND[what])
+    first = await init_after(box, answer())
+    await init_after(box, LEFT_BEHIND[what])
     assert await box.reset()
-    assert await init_of(box, answer()) != first
+    assert await init_after(box, answer()) != first
 
 
 async def test_a_packet_ends_the_init_and_numbers_begin_anew(box: Sandbox) -> None:
     """Where the init has a network of its own."""
     packet = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))"
-    first = await init_of(box, answer())
-    await init_of(box, answer("import os\nfor _ in range(9):\n if not os.fork(): os._exit(0)\n os.wait()"))
+    first = await init_after(box, answer())
+    await init_after(box, answer("import os\nfor _ in range(9):\n if not os.fork(): os._exit(0)\n os.wait()"))
     if isinstance(box.machine, LocalMachine):
         assert await box.reset()
-        assert await outcomes_of(box, BIRTH) == ["hidden 2\n"]
-        assert await init_of(box, answer()) == first
-        await init_of(box, answer(packet))
+        assert await outcomes_of(box, "import os\nprint(os.getpid())") == ["2\n"]
+        assert await init_after(box, answer()) == first
+        await init_after(box, answer(packet))
         assert await box.reset()
-        assert await init_of(box, answer()) != first
+        assert await init_after(box, answer()) != first
 
 
 async def test_ports_that_are_taken_are_not_the_next_tasks(box: Sandbox) -> None:
