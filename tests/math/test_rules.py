@@ -187,12 +187,25 @@ DECIDED = [
     ("units", True, "25 \\text{ cents}", "\\$0.25"),
     ("number", True, "120 \\text{ degrees}", "120^\\circ"),
     ("units", True, "2\\text{ m/s}", "2 m s^{-1}"),
+    ("units", True, "2\\text{ m/s}", "2\\text{ms}^{-1}"),
+    ("units", True, "2\\text{ m/s}^2", "2\\frac{\\text{m}}{\\text{s}^2}"),
+    ("units", True, "12\\text{ N}", "12\\text{ kg m/s}^2"),
+    ("units", True, "1.5\\text{ kJ}", "1500\\text{ N m}"),
+    ("units", False, "12\\text{ N}", "12\\text{ J}"),
+    ("number", False, "6.02\\times 10^{23}", "6.02\\times 10^{22}"),
+    ("number", False, "1.6\\times 10^{-19}", "1.602\\times 10^{-19}"),
+    ("number", False, "6.674\\times 10^{-11}", "6.67e-11"),
+    ("collection", False, "(1,2)", "{\\{1,2\\}}"),
+    ("collection", False, "[0,1)", "0,1"),
+    ("collection", False, "[-1,1]", "-1,1"),
+    ("collection", True, "2,3", "x_1=3,x_2=2"),
+    ("equation", False, "42", "42 \\approx 43"),
+    ("interval", False, "x<1\\text{ or }x>4", "x<1\\text{ and }x>4"),
+    ("ratio", False, "3:30", "1:10"),
 ]
 
 # left to math-verify, which gets rewritten texts and whose yes may be vetoed
 LEFT = [
-    (False, "6.02\\times 10^{23}", "6.02\\times 10^{22}"),
-    (False, "(1,2)", "{\\{1,2\\}}"),
     (False, "f(x)=x^2", "f(t)=t^3"),
     (False, "x^2+2x+1", "(x-1)^2"),
     (True, "\\text{yes}", "Yes"),

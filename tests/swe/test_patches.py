@@ -13,6 +13,7 @@ from sandbox_gym.verifiers.swe.patches.diff import MAX_BYTES, FileChange
 from tests.swe.rows import GOLD, TEST_PATCH
 
 OTHER = GOLD.replace("src/a.py", "src/b.py")
+SAME_FILE = GOLD.replace("+x = 2", "+x = 3")
 
 
 def taken(text: str) -> str:
@@ -40,7 +41,7 @@ def taken(text: str) -> str:
         (f"I changed it.\n\n{GOLD}", "raw"),
         (f"{GOLD}\nThat is all: a one-line change.\n", "raw"),
         (f"<think>```diff\n{OTHER}```</think>\n```diff\n{GOLD}```", "fence"),
-        (f"First try:\n```diff\n{OTHER}```\nBetter:\n```diff\n{GOLD}```\n", "fence"),
+        (f"First try:\n```diff\n{SAME_FILE}```\nBetter:\n```diff\n{GOLD}```\n", "fence"),
         (f"```diff\n{OTHER}```\n<patch>\n{GOLD}</patch>\n", "tag"),
         (f"{OTHER}\n```diff\n{GOLD}```\n", "fence"),
         (f"```diff\n{GOLD}```\n```bash\npytest -q\n```\n<solution>done</solution>", "fence"),
@@ -81,6 +82,12 @@ def test_the_last_one_wins_and_all_are_counted() -> None:
     assert (found.text, found.candidates) == (GOLD, 3)
 
 
+def test_a_fence_for_each_file_is_one_patch() -> None:
+    assert taken(f"One:\n```diff\n{OTHER}```\nTwo:\n```diff\n{GOLD}```\n") == OTHER + GOLD
+    assert taken(f"```diff\n{OTHER}```\n```diff\n{SAME_FILE}```\nBetter:\n```diff\n{GOLD}```") == GOLD
+    assert taken(f"```diff\n{OTHER.replace('@@ -1', '@@ -1,9')}```\n```diff\n{GOLD}```") == GOLD
+
+
 @pytest.mark.parametrize("wrap", ["```diff\n{}```\n", "<patch>\n{}</patch>", "{}", "Text.\n{}"])
 def test_a_patched_document_with_fences_and_tags_in_it(wrap: str) -> None:
     patch = (
@@ -100,6 +107,14 @@ def test_blank_context_lost_at_the_end_is_put_back() -> None:
     patch = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,4 +1,4 @@\n-x\n+y\n z\n \n \n"
     assert taken(f"<patch>{patch.rstrip()}</patch>") == patch
     assert normalised(patch.rstrip()) == patch
+
+
+def test_the_blank_line_that_ends_binary_data_is_kept() -> None:
+    patch = (
+        "diff --git a/b.bin b/b.bin\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZPo00\n\nliteral 1\nIcmZQz\n\n"
+    )
+    assert taken(f"```diff\n{patch}```") == patch
+    assert normalised(patch.strip()) == patch
 
 
 def test_a_submission_without_text_around() -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox_gym.verifiers.swe import read_patch
+
 FILES = {
     "pkg/__init__.py": "",
     "pkg/sub/__init__.py": "NAME = 'sub'\n",
@@ -62,9 +64,11 @@ def prepared(
     (place / "prepare.py").write_text(source)
     (place / "candidate.diff").write_text(patch)
     (place / "tests.diff").write_text("")
+    reading = read_patch(patch.encode())
     job = {
         "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
         "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
+        "names": reading.paths, "headed": reading.headed,
     }  # fmt: skip
     (place / "prepare.json").write_text(json.dumps(job))
     command = [sys.executable, str(place / "prepare.py")]
@@ -119,6 +123,29 @@ def test_a_patch_of_paths_that_can_not_be_is_the_patchs_affair(repository: Path,
     prepared(repository, patch, "", codes=(0, 41))  # as git and patch see it; nothing of ours fails
 
 
+@pytest.mark.parametrize(
+    ("header", "code", "names"),
+    [
+        ("--- a/kept/none.py\n+++ b/kept/mod.py\n", 0, ("kept/mod.py", "kept/none.py")),
+        ("--- a/kept/mod.py 2024-01-01 00:00:00\n+++ b/kept/mod.py 2024-01-01 00:00:00\n", 0, ("kept/mod.py",)),
+        ("--- a/kept/mod.py of today\n+++ b/kept/mod.py of today\n", 41, ("kept/mod.py of today",)),
+        ("Index: b/kept/mod.py\n--- a/kept/none.py\n+++ b/kept/none.py\n", 41, ("kept/none.py",)),
+        ("diff --git a/none.py b/none.py\n--- a/kept/mod.py\n+++ b/none.py\n", 0, ("kept/mod.py", "none.py")),
+    ],
+)
+def test_no_file_is_changed_that_the_headers_were_not_read_to_name(
+    repository: Path, header: str, code: int, names: tuple[str, ...]
+) -> None:
+    patch = f"{header}@@ -1 +1 @@\n-NAME = 'kept'\n+NAME = 'changed'\n"
+    assert set(read_patch(patch.encode()).paths) == set(names)
+    prepared(repository, patch, "", codes=(code,))
+
+
+def test_a_reversed_patch_is_not_turned_round(repository: Path) -> None:
+    patch = "--- a/kept/mod.py\n+++ b/kept/mod.py\n@@ -1 +1 @@\n-NAME = 'changed'\n+NAME = 'kept'\n"
+    prepared(repository, patch, "", codes=(41,))
+
+
 def _with(repository: Path, rewrites: list[object], look: str, **more: object) -> subprocess.CompletedProcess[str]:
     """Prepared with changes to test files; what came on the channel is in `stderr`."""
     place = repository.parent / ".verify"
@@ -129,7 +156,7 @@ def _with(repository: Path, rewrites: list[object], look: str, **more: object) -
     job = {
         "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
         "nonce": "n0", "says": [{"kind": "reference"}], "reads": ["pkg/mod.py", "none.py"], "read_bytes": 1 << 20,
-        "rewrites": rewrites, "reverse": False, **more,
+        "rewrites": rewrites, "reverse": False, "names": [], "headed": True, **more,
     }  # fmt: skip
     channel = repository.parent / "channel"
     with channel.open("wb") as file:

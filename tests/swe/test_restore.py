@@ -47,6 +47,11 @@ def test_a_patch_of_the_code_alone() -> None:
         (edit("setup.cfg"), "setup.cfg", "patch_touches_test_config"),
         (edit("pyproject.toml"), "pyproject.toml", "patch_touches_test_config"),
         (edit("noxfile.py"), "noxfile.py", "patch_touches_test_config"),
+        (edit("package.json"), "package.json", "patch_touches_test_config"),
+        (create("web/jest.config.ts"), "web/jest.config.ts", "patch_touches_test_config"),
+        (create(".mocharc.cjs"), ".mocharc.cjs", "patch_touches_test_config"),
+        (create(".cargo/config.toml"), ".cargo/config.toml", "patch_touches_test_config"),
+        (edit("pkg/a_test.go"), "pkg/a_test.go", "patch_touches_tests"),
         (create("sitecustomize.py"), "sitecustomize.py", "patch_plants_startup_files"),
         (create("src/usercustomize.py"), "src/usercustomize.py", "patch_plants_startup_files"),
         (create("sitecustomize/__init__.py"), "sitecustomize/__init__.py", "patch_plants_startup_files"),
@@ -103,6 +108,15 @@ def test_a_new_test_of_the_answers_own_goes_and_is_no_sign() -> None:
     assert found.signs == {}
     assert plan(create("tests/deeper/test_a.py")).signs.keys() == {"patch_touches_tests"}  # a name of the row's own
     assert plan(edit("tests/test_of_mine.py")).signs.keys() == {"patch_touches_tests"}
+
+
+def test_tests_of_other_languages_go_back() -> None:
+    task = parse_task({**SWEBENCH, "test_patch": edit("spec/a_spec.rb") + edit("pkg/a_test.go") + edit("x/a.test.ts")})
+    touched = ("spec/spec_helper.rb", "pkg/new_test.go", "pkg/a.go", "x/b.test.ts", "spec.go")
+    found = restore_plan(task, read_patch("".join(map(create, touched)).encode()).changes)
+    assert set(found.restore) & set(touched) == {"spec/spec_helper.rb", "pkg/new_test.go"}
+    assert set(found.signs) == {"patch_touches_tests"}
+    assert "new_test.go" not in found.signs["patch_touches_tests"]
 
 
 def test_a_symbolic_link_is_told() -> None:

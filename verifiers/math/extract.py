@@ -15,6 +15,7 @@ _FRAMES = ("\\boxed{", "\\fbox{")
 _LINE_CHARS = 2000
 _LETTER = re.compile(r"\(?\s*([A-Za-z])\s*(?:[).:]|$)")
 _ANOTHER = re.compile(r"\([A-Za-z]\)|^[\s,.:)]*(?:(?:and|or|&|/)\s*)?\(?[A-Z](?:[\s).:,]|$)")
+_UNESCAPED = r"(?<!\\)[{}]"
 _SPACED_BOX = re.compile(r"\\boxed\s+\{")
 _BARE_BOX = re.compile(
     r"\\boxed\s*(-?(?:[0-9][0-9.,]*[0-9]|[0-9])(?:/[0-9]+)?|-?\\[A-Za-z]+(?:\{[^{}]{0,200}\}){0,2}|[A-Za-z](?![A-Za-z]))"
@@ -56,7 +57,8 @@ def last_box(text: str, frames: tuple[str, ...] = (_BOX,)) -> str | None:
         return bare.group(1)
     if start < 0:
         return None
-    end = _closing(text, start + len(frame))
+    at = start + len(frame)
+    end = _closing(text, at) or _closing(text, at, _UNESCAPED)  # `\\left\\{ ... \\right.`
     inner = text[start + len(frame) : end].strip() if end is not None else ""
     return inner or None
 
@@ -121,10 +123,10 @@ def _all_boxes(text: str, frames: tuple[str, ...]) -> str | None:
     return ", ".join(found) or None
 
 
-def _closing(text: str, start: int) -> int | None:
+def _closing(text: str, start: int, braces: str = "[{}]") -> int | None:
     """Where the brace that is open before `start` closes. Escaped braces are counted too, as math_with_judge does."""
     depth = 1
-    for brace in re.finditer("[{}]", text[start:]):
+    for brace in re.finditer(braces, text[start:]):
         depth += 1 if brace.group() == "{" else -1
         if depth == 0:
             return start + brace.start()

@@ -11,7 +11,7 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
 from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
-from sandbox_gym.verifiers.math.rungs.equations import false_equation, paired
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
@@ -33,6 +33,8 @@ def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decisi
         return integers
     if too_long := too_large(gold, answer, READ):
         return too_long
+    if other := other_derivative(gold, answer):
+        return other
     return _decide_normal(normalise(plain_gold(gold)), normalise(answer), options) or too_large(gold, answer)
 
 

@@ -40,6 +40,11 @@ _PRIMED = re.compile(r"(?<![A-Za-z\\])([A-Za-z])('{1,3})(?! ?\()")
 _PLAIN_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Za-z])")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
+_FACTOR_BEHIND = re.compile(
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)" + _POWER + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})) ?(?=\*)"
+)
+"""math-verify takes sin x * y for sin(xy)."""
+_BINOM_PAIR = re.compile(r"\\binom ?([A-Za-z0-9]) ?([A-Za-z0-9])")
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
 _DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
 
@@ -59,9 +64,12 @@ def _rewritten(text: str) -> str:
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt\1{\2}", _LETTER_ROOT.sub(r"\\sqrt\1{\2}", text))
     text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
+    text = _BINOM_PAIR.sub(r"\\binom{\1}{\2}", text) if "binom" in text else text
     text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))
     text = _ANGLE.sub(lambda found: f"\\{found[1]}(\\frac{{{found[2] or found[3] or found[4]}\\pi}}{{180}})", text)
-    text = text.replace("*", " \\cdot ").replace(ROW_END, "\\\\")
+    if "*" in text:
+        text = _FACTOR_BEHIND.sub(r"\1(\2)", text).replace("*", " \\cdot ")
+    text = text.replace(ROW_END, "\\\\")
     text = text.replace("%", "\\%").replace("$", "\\$")
     return _texts(merge_thousands(text))
 

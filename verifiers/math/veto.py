@@ -22,7 +22,8 @@ from sandbox_gym.verifiers.math.rungs.texts import same_points
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z)])'(?=[^=]*$)"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z0-9)])'(?=[^=]*$)"
+    r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
 _GROUP = r"\{-?[^{}]{1,20}\}"
 _MULTIPLE = re.compile(

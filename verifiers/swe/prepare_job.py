@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from sandbox_gym.verifiers.swe.job import SweJob
+from sandbox_gym.verifiers.swe.patches.diff import PatchReading
 from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Reference, runs_for
 
 CHANNEL_FD: Final = 3
 
 
-def prepare_json(job: SweJob, restore: Sequence[str], watch: Sequence[str], nonce: str) -> bytes:
-    """The job of a run. `restore`: paths to put back after the patch; `watch`: the argument vector that follows."""
+def prepare_json(job: SweJob, reading: PatchReading, restore: Sequence[str], watch: Sequence[str], nonce: str) -> bytes:
+    """The job of a run. `reading`: of the patch; `restore`: paths to put back after it; `watch`: the argument
+    vector that follows."""
     inversion = job.inversion or Inversion()
     rewrites = [
         (path, inversion.digests[path], [(edit.start, edit.end, edit.text) for edit in edits])
@@ -23,6 +25,8 @@ def prepare_json(job: SweJob, restore: Sequence[str], watch: Sequence[str], nonc
         "workdir": job.checkout.workdir,
         "commit": job.checkout.commit,
         "reverse": job.purpose == "reference" and job.task.patch_is_bug,
+        "names": reading.paths if job.purpose != "reference" else None,
+        "headed": reading.headed,
         "restore": restore,
         "channel_fd": CHANNEL_FD,
         "nonce": nonce,

@@ -80,7 +80,7 @@ class SweVerifier:
         )
         argv, stdin, env = _command(placed, task, options)
         contents = {
-            "prepare.json": prepare_json(task, _restored(task, reading).restore, argv, secret),
+            "prepare.json": prepare_json(task, reading, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
             "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
             "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),

@@ -168,6 +168,8 @@ class _Reader:
     def _number(self, token: str, depth: int) -> Value:
         """A literal, with the proper fraction of a mixed number behind it."""
         value = self._counted(values.rational(literal(token)))
+        if self._tokens[-2:] == ["\\frac", "{"] and token.isdigit():
+            raise Unknown  # 1{\frac12} is a mixed number to most heads
         if self.peek() != "\\frac" or not token.isdigit():
             return value
         self._take()

@@ -15,14 +15,18 @@ _DERIVATIVE: Final = re.compile(
     rf"\\frac ?\{{ ?{_D}([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\}}|(?<![A-Za-z\\])d([A-Za-z]) ?/ ?d[a-z](?![A-Za-z])"
     rf"|\\frac ?\{{ ?{_D}\^ ?\{{?2\}}? ?([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\^ ?\{{?2\}}? ?\}}"
 )
+_SYSTEM: Final = re.compile(
+    r"^(?:\\\{ ?)?\\begin\{(cases|array|aligned)\}(?: ?\{[clr| ]*\})?((?:[^&=↵]*=[^&=↵]*(?:↵|(?=\\end)))+)\\end\{\1\}$"
+)
 _N: Final = r" ?\{?([0-9]{1,4})\}? ?"
 _COUNTED: Final = re.compile(
-    rf"(?<![A-Za-z0-9)}}])(?:\{{ ?\}} ?)?[_^]{_N}‹?([CP])›? ?_{_N}|‹?([CA])›? ?(?:_{_N}\^{_N}|\^{_N}_{_N})"
+    rf"(?<![A-Za-z0-9)}}])(?:\{{ ?\}} ?)?[_^]{_N}‹?([CP])›? ?_{_N}|‹?([CPA])›? ?(?:_{_N}\^{_N}|\^{_N}_{_N})"
+    r"|(?<![A-Za-z0-9.^_])([0-9]{1,3})(?:‹?([CP])›?|‹? ?choose ?›?)([0-9]{1,3})(?![0-9.])"
 )
-_CALLED: Final = re.compile(r"(?<![A-Za-z\\])([CP]) ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
+_CALLED: Final = re.compile(r"(?<![A-Za-z\\])n?([CP])r? ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
-_SAID: Final = re.compile(r"^‹[^‹›]{1,60}\b(?:is|are|equals|answer:) ?› ?(?=[-+]?[0-9\\(\[$])")
-_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or)\b|n't")
+_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为) ?› ?(?=[-+]?[0-9\\(\[$])")
+_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
 _PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
 
@@ -34,6 +38,8 @@ def usual(text: str) -> str:
     if "prime" in text or "d" in text:
         text = _PRIME.sub(lambda found: "'" * (found[1] or found[2]).count("prime"), text)
         text = _DERIVATIVE.sub(lambda found: f"{found[3]}''" if found[3] else f"{found[1] or found[2]}'", text)
+    if "\\begin" in text and (system := _SYSTEM.match(text.replace("&=", "="))):
+        text = ", ".join(row.strip(" ,;") for row in system[2].strip("↵ ").split("↵"))
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]
@@ -52,12 +58,12 @@ def counted(gold: str, answer: str) -> tuple[str, str]:
 
 def _spelled(pattern: re.Pattern[str], text: str) -> str:
     """The text with its matches in factorials, where it has no other letters: `C_5^2` beside an x is a power."""
-    if "C" not in text and "P" not in text and "A" not in text:
+    if not any(letter in text for letter in ("C", "P", "A", "choose")):
         return text
     return text if _OTHER_LETTERS.search(pattern.sub("", text)) else pattern.sub(_counted, text)
 
 
 def _counted(found: re.Match[str]) -> str:
-    letter = next(part for part in found.groups() if part and part.isalpha())
+    letter = next((part for part in found.groups() if part and part.isalpha()), "C")
     few, many = sorted(int(part) for part in found.groups() if part and part.isdigit())
     return f"\\binom{{{many}}}{{{few}}}" if letter == "C" else f"\\frac{{{many}!}}{{{many - few}!}}"

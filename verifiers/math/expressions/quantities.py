@@ -23,13 +23,18 @@ _NO_UNIT = frozenset(
 _PERCENT_WORDS = r"(?:percent|percentage|per cent|pct)(?: points?)?"
 _PERCENT = re.compile(rf"\s*(?:%|‹\s*(?:%|{_PERCENT_WORDS})\s*›|{_PERCENT_WORDS}\b)\s*$", re.IGNORECASE)
 _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
+_PRECISE = 6
 _FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
+_ROOT = r"\\sqrt ?\{[0-9]+\}"
 _PLAIN_NUMBER = (
-    rf"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION})"
-    rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|\\pi))?"
+    rf"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION}|{_ROOT})"
+    rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|{_ROOT}|\\pi))?"
 )
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
 _NAMED = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*‹?\s*([A-Za-z$]{1,15})\.?\s*›?"
+_SIXTIETHS = r"([0-9]{1,2}(?:\.[0-9]{1,6})?) ?"
+_ARC = re.compile(rf"^(-?[0-9]{{1,4}}) ?\^\\circ ?(?:{_SIXTIETHS}'(?!'))?(?: ?{_SIXTIETHS}(?:''|\"))?$")
+_POWER_OF_TEN = re.compile(r"^([-+]?[0-9.]{1,400}) ?\* ?10 ?\^ ?\{? ?([-+]?[0-9]{1,5}) ?\}?$")
 _TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
 _CURRENCY_NAME = re.compile(r"‹?(USD|EUR|GBP|INR|CNY|Rs)\b\.? ?›? ?(?=[0-9])")
@@ -82,7 +87,11 @@ def read_parts(text: str) -> Parts | None:
 
 
 def _compound(text: str) -> Quantity | None:
-    """`5 feet 6 inches` as a sum; None for anything but two numbers with units of one dimension."""
+    """`5 feet 6 inches` and `45° 30'` as a sum; None for anything but two numbers with units of one dimension."""
+    arc = _ARC.match(text) if "'" in text and len(text) < 60 else None
+    if arc:
+        parts = Fraction(arc[2] or 0) / 60 + Fraction(arc[3] or 0) / 3600
+        return Quantity(values.rational(Fraction(arc[1]) + (-parts if arc[1][0] == "-" else parts)), DEGREES)
     found = _TWO_UNITS.match(text) if len(text) < 200 else None
     if not found:
         return None
@@ -107,14 +116,17 @@ def merge_thousands(text: str) -> str:
 
 
 def decimal_places(text: str) -> int | None:
-    """The number of decimals of a bare decimal literal, its exponent of ten included; None for another text."""
-    text = text.strip()
+    """The number of decimals of a bare decimal literal, its exponent of ten included; None for another text. A small
+    exponent does not make a few digits precise."""
+    text = _POWER_OF_TEN.sub(r"\1e\2", text.strip()) if "*" in text else text.strip()
     if len(text) > 5000 or not _BARE_DECIMAL.match(text):
         return None
     mantissa, _, exponent = text.lower().partition("e")
     if len(exponent) > 6:
         return None
-    return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+    written = len(mantissa.partition(".")[2])
+    places = max(0, written - int(exponent or 0))
+    return places if written >= _PRECISE else min(places, written)
 
 
 def _currency(core: str) -> tuple[str, Kind]:
@@ -134,7 +146,8 @@ def _parted(text: str) -> tuple[str, str, bool]:
     """The number's text, what stands behind it, and whether that can't be variables."""
     mark = text.find("‹")
     if mark > 0:
-        return text[:mark].strip(), text[mark:].replace("‹", " ").replace("›", " ").strip(), True
+        core, tail = text[:mark].strip(), text[mark:].replace("‹", " ").replace("›", " ").strip()
+        return (core[:-1], tail[:-1].strip(), True) if core[-1:] + tail[-1:] in ("[]", "()") else (core, tail, True)
     found = _WITH_WORDS.match(text) if len(text) <= 200 else None
     if not found or mark >= 0:
         return text, "", True

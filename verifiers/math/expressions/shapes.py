@@ -15,6 +15,7 @@ from sandbox_gym.verifiers.math.expressions.tex import ROW_END
 Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000
 _MATRIX = re.compile(r"^\\begin\{((?:[pbB]|small)?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
+_TRANSPOSED = re.compile(r"(?<=[)\]}]) ?\^ ?\{? ?(?:T|‹T›|\\top|\\intercal) ?\}?$")
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
@@ -43,6 +44,12 @@ class Shape:
 def shape_of(text: str) -> Shape:
     """The shape of a normalised text whose left side, if it had one, is gone."""
     text = text.strip()
+    if (
+        "^" in text[-12:]
+        and (turned := _TRANSPOSED.search(text))
+        and (shape := shape_of(text[: turned.start()])).kind == "tuple"
+    ):
+        return shape
     matrix = _MATRIX.match(_inside_brackets(text))
     if matrix:
         return _matrix(matrix.group(2))

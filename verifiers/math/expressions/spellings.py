@@ -11,12 +11,19 @@ from typing import Final
 _LONGEST: Final = 80
 _WORDS: Final = {
     **dict.fromkeys(("no solution", "no solutions", "no real solution", "no real solutions"), "\\emptyset"),
-    **dict.fromkeys(("none", "empty set", "the empty set"), "\\emptyset"),
-    **dict.fromkeys(("all real numbers", "all reals", "the real numbers", "real numbers"), "\\mathbb{R}"),
-    **dict.fromkeys(("dne", "does not exist"), "does not exist"),
+    **dict.fromkeys(("none", "empty set", "the empty set", "\\{ \\}"), "\\emptyset"),
+    **dict.fromkeys(("all real numbers", "all reals", "real numbers"), "\\mathbb{R}"),
+    **dict.fromkeys(("all real x", "all real numbers x"), "\\mathbb{R}"),
+    **dict.fromkeys(("dne", "does not", "limit does not"), "does not exist"),
+    **dict.fromkeys(("infinitely many", "infinitely many solutions", "infinite solutions"), "infinitely many"),
     **dict.fromkeys(("infinity", "positive infinity", "plus infinity"), "\\infty"),
     **dict.fromkeys(("negative infinity", "minus infinity", "-infinity"), "-\\infty"),
 }
+_AROUND: Final = re.compile(r"^(?:there (?:is|are) |the )?(.*?)(?: exists?)?$")
+_ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
+_ALL_BUT: Final = re.compile(
+    r"(?:all real numbers?|all reals)(?: x)?,? (?:except|but|other than)(?: for)? (?:x ?= ?)?([-0-9][^A-Za-z]{0,40})"
+)
 _DOTTED: Final = re.compile(r"(\.[0-9]{0,40})\\dot ?\{?([0-9])\}?(?:([0-9]{0,20})\\dot ?\{?([0-9])\}?)?(?![0-9])")
 _BRACKETED: Final = re.compile(r"([-+]?[0-9]{1,40}\.[0-9]{0,40})\(([0-9]{1,20})\)")
 _GOES_ON: Final = re.compile(
@@ -32,9 +39,11 @@ def one_spelling(text: str) -> str:
     """The text, or the usual spelling of what it says."""
     if len(text) > _LONGEST:
         return text
-    words = _WORDS.get(text.replace("‹", "").replace("›", "").strip().lower())
-    if words is not None:
-        return words
+    if text[:1].isdigit():
+        ordinal = _ORDINAL.fullmatch(text)
+        text = ordinal[1] if ordinal else text
+    elif text[:1] != "\\" or text[1:2] == "{":
+        text = _said(" ".join(text.replace("‹", "").replace("›", "").split())) or text
     if time := _TIME.fullmatch(text):
         hour, half = time[1] or f"{time[3]}:00", time[2] or time[4] or time[5]
         return f"{hour} {half.upper()}M"
@@ -44,3 +53,12 @@ def one_spelling(text: str) -> str:
     if bracketed := _BRACKETED.fullmatch(text):
         return f"{bracketed[1]}\\overline{{{bracketed[2]}}}"
     return _GOES_ON.sub(lambda found: f"{found[1]}\\overline{{{found[2] or found[3]}}}", text)
+
+
+def _said(words: str) -> str | None:
+    """What words alone say."""
+    around = _AROUND.match(words.lower())
+    if around and (known := _WORDS.get(around[1])):
+        return known
+    but = _ALL_BUT.fullmatch(words.lower())
+    return f"\\mathbb{{R}}\\setminus\\{{{but[1]}\\}}" if but else None

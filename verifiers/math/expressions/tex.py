@@ -7,6 +7,7 @@ variables. Every pattern here is linear; callers bound the length first.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from sandbox_gym.verifiers.math.expressions.functions import operator, with_commands
 from sandbox_gym.verifiers.math.expressions.notations import usual
@@ -15,7 +16,8 @@ from sandbox_gym.verifiers.math.expressions.spellings import one_spelling
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "⁻": "^{-}",
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "∗": "*", "÷": "/", "∕": "/", "⁄": "/",
-    "π": "\\pi ", "√": "\\sqrt ", "∞": "\\infty ", "°": "^\\circ ", "º": "^\\circ ",
+    "π": "\\pi ", "√": "\\sqrt ", "∛": "\\sqrt[3]", "∞": "\\infty ", "°": "^\\circ ", "º": "^\\circ ",
+    "℃": "^\\circ C", "℉": "^\\circ F", "∶": ":",
     "≤": "\\le ", "⩽": "\\le ", "≥": "\\ge ", "⩾": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "≡": "\\equiv ",
     "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ", "±": "\\pm ", "ℝ": "\\mathbb{R}", "∅": "\\emptyset ",
     "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "θ": "\\theta ",
@@ -45,57 +47,82 @@ _SAME = {
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
     "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
-    "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
+    "tt": "", "sf": "", "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "cr": "↵",
+    "textdegree": "^\\circ", "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
-_TEXT_COMMANDS = "text textbf textit textrm textnormal mbox mathrm mathbf mathit operatorname mathsf texttt mathop hbox"
+_TEXT_COMMANDS = "text textbf textit textrm textsf texttt textnormal mbox hbox operatorname"
+_TEXT_COMMANDS += " mathrm mathbf mathit mathsf mathtt mathop"
 _TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
 _UNIT_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat) ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}")
-_BLACKBOARD = re.compile(r"\\mathbb ?([A-Z])")
+_BLACKBOARD = re.compile(
+    r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: |\\mathbf ?\{)([RZNQC])(?![A-Za-z_^(])\}?"
+)
 _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
 _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
-_DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{,\}|,\\!\s*|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
-_SEPARATOR = re.compile(r"(?:\\(?:text|mathrm|mathbin|mathord|mathpunct))?\{([,:])\}")
-_OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it) ([^{}]{1,80})\}")
+_DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{(?:,|\\,)\}|,\\!\s*|'|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
+_SEPARATOR = re.compile(r"(?:\\(?:text|mathrm|mathbin|mathord|mathpunct))?\{([,:.])\}")
+_OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it)(?![A-Za-z]) ?([^{}]{1,80})\}")
+_CHOOSE = re.compile(r"\{ ?([^{}]{1,40}?) ?\\choose ?([^{}]{1,40}?) ?\}")
+_SIUNITX = re.compile(r"\\(?:num(?:print)? ?\{([^{}]{1,60})\}|(?:SI|qty) ?\{([^{}]{1,60})\} ?\{([^{}]{0,60})\})")
+_LAYOUT = re.compile(
+    r"\\(?:(?:text)?color(?:box)?|[hv]space|[hv]?phantom|label|tag)\*? ?\{[^{}]{0,60}\}|(?<=↵)\[[0-9.]{1,5} ?[a-z]{2}\]"
+)
+_TIMES = re.compile(r"(?<=[0-9]) ?‹? ?[xX] ?›? ?(?=10 ?\^)")
+_UNIT_QUOTIENT = re.compile(r"\\frac ?\{ ?‹([^‹›]{1,20})› ?\}\{ ?‹([^‹›]{1,20})›( ?\^ ?\{?[0-9]\}?)? ?\}")
+"""`\\frac{\\text{m}}{\\text{s}^2}`."""
 _PI_OVER = re.compile(r"\\frac ?\\pi ?(?:([0-9A-Za-z])|(?=\{))")
 _BARE_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt ?([0-9]{1,9})(?![0-9.])")
-_LETTER_DEGREE = re.compile(r"(?<=[0-9])\^\{?o\}?(?![A-Za-z])")
+_LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
+_OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+:?")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
-_SYMBOLS = {"<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "\\&": "&", "\\_": "_"}
+_SYMBOLS = {
+    "<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "\\&": "&", "\\_": "_",
+    "&lt;": "<", "&gt;": ">", "\\not=": "\\ne ", "\\not =": "\\ne ", "^{\\circ}": "^\\circ",
+    "^{\\circ }": "^\\circ", "^ \\circ": "^\\circ", "^^\\circ": "^\\circ", "**": "^",
+}  # fmt: skip
 
 
 def normalise(text: str) -> str:
     """The text with one spelling per meaning, spaces collapsed, outer delimiters and a final full stop gone."""
     text = _RAISED_RUN.sub(_raised, _LOWERED_RUN.sub(_lowered, text)).translate(_TABLE)
-    text = _unwrap(_SPACES.sub(" ", text))
+    text = text if text.isascii() else _OTHER_SCRIPTS.sub(r"‹\g<0>›", text)
+    text = _SPACES.sub(" ", text)
+    text = _unwrap(_CHOOSE.sub(r"\\binom{\1}{\2}", text) if "choose" in text else text)
     text = text.replace("\\\\", ROW_END if "\\begin" in text else "\\")  # without a matrix it is a doubled escape
-    text = _DIGIT_GAP.sub("", text)
-    text = _SEPARATOR.sub(r"\1", text.replace("\\$", "$"))
-    text = _OLD_FONT.sub(r"\\text{\1\2}", _PI_OVER.sub(_pi_over, text))
-    text = _BLACKBOARD.sub(r"\\mathbb{\1}", text)
-    text = _NATURAL.sub(r"\\ln ", _UNIT_VECTOR.sub(r" \1\2 ", text))
+    text = _rewritten(_BEFORE_WORDS, text.replace("\\$", "$"))
     text = _TEXT.sub(_marked, _TEXT.sub(_marked, text))
     text = _SPACING.sub(" ", text)
     text = _COMMAND.sub(_same, text)
     for old, new in _SYMBOLS.items():
         text = text.replace(old, new)
-    text = text.replace("^{\\circ}", "^\\circ").replace("^{\\circ }", "^\\circ").replace("**", "^")
-    text = _LETTER_DEGREE.sub(r"^\\circ ", _BARE_ROOT.sub(r"\\sqrt{\1}", text))
-    text = with_commands(text.replace("+-", "-").replace("›‹", ""))
-    text = _TEMPERATURE.sub(lambda found: f"^\\circ {(found[1] or found[2]).upper()}", text)
-    text = _EXTREME.sub(r"\\\1(\2)", text)
+    text = with_commands(_rewritten(_AFTER_WORDS, text).replace("+-", "-").replace("›‹", ""))
+    text = _rewritten(_AFTER_NAMES, text)
     return one_spelling(usual(_unwrap(_SPACES.sub(" ", text))))
+
+
+def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
+    for needle, pattern, new in steps:
+        if needle in text:
+            text = pattern.sub(new, text)
+    return text
 
 
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
     plain = normal.replace("‹", "").replace("›", "")
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
+
+
+def _measured(found: re.Match[str]) -> str:
+    """siunitx's `\\SI{5}{\\metre\\per\\second}`."""
+    unit = (found[3] or "").replace("\\per", "/").replace("\\", "").replace("~", " ")
+    return found[1] or f"{found[2]} \\text{{ {unit}}}"
 
 
 def _pi_over(found: re.Match[str]) -> str:
@@ -139,7 +166,7 @@ def _unwrap(text: str) -> str:
             if inner and text.startswith(opening) and text.endswith(closing) and opening not in inner:
                 text = inner.strip()
                 break
-        for frame in ("\\boxed{", "\\fbox{"):
+        for frame in ("\\boxed{", "\\fbox{", "{"):
             if text.startswith(frame) and text.endswith("}") and _spans(text[len(frame) - 1 :]):
                 text = text[len(frame) : -1].strip()
         if text.startswith("‹") and text.endswith("›") and text.count("‹") == 1:
@@ -157,3 +184,28 @@ def _spans(text: str) -> bool:
         if depth == 0:
             return index == len(text) - 1
     return False
+
+
+_Step = tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
+"""What a text must hold for the pattern to be tried, the pattern, and what takes its place."""
+_BEFORE_WORDS: tuple[_Step, ...] = (
+    ("{", _SIUNITX, _measured),
+    ("\\", _LAYOUT, " "),
+    ("", _DIGIT_GAP, ""),
+    ("{", _SEPARATOR, r"\1"),
+    ("pi", _PI_OVER, _pi_over),
+    ("{", _OLD_FONT, r"\\text{\1\2}"),
+    ("\\", _BLACKBOARD, r"\\mathbb{\1\2}"),
+    ("{", _UNIT_VECTOR, r" \1\2 "),
+    ("log", _NATURAL, r"\\ln "),
+)
+_AFTER_WORDS: tuple[_Step, ...] = (
+    ("sqrt", _BARE_ROOT, r"\\sqrt{\1}"),
+    ("o", _LETTER_DEGREE, r"^\\circ "),
+    ("10", _TIMES, "*"),
+    ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
+)
+_AFTER_NAMES: tuple[_Step, ...] = (
+    ("egree", _TEMPERATURE, lambda found: f"^\\circ {(found[1] or found[2]).upper()}"),
+    ("\\{", _EXTREME, r"\\\1(\2)"),
+)

@@ -30,6 +30,7 @@ _KINDS = {
     "voltage": "V:1 volt volts",
     "current": "A:1 amp amps ampere amperes; mA:1/1000",
     "resistance": "Ω:1 ohm ohms",
+    "charge": "coulomb:1 coulombs",
     "temperature": "K:1 kelvin kelvins",
     "celsius": "°C:1 celsius",
     "fahrenheit": "°F:1 fahrenheit",
@@ -38,8 +39,16 @@ _KINDS = {
     "amount": "mol:1 mole moles",
     "area": "hectare:10000 hectares ha; acre:316160658/78125 acres",
 }
+_BASES = ("length", "mass", "time", "current")
+_DERIVED = {
+    "volume": (1, 3), "area": (1, 2), "frequency": (1, 0, 0, -1), "force": (1000, 1, 1, -2), "energy": (1000, 2, 1, -2),
+    "power": (1000, 2, 1, -3), "pressure": (1000, -1, 1, -2), "charge": (1, 0, 0, 1, 1),
+    "voltage": (1000, 2, 1, -3, -1), "resistance": (1000, 2, 1, -3, -2),
+}  # fmt: skip
+"""How many grams, metres and so on a kind's own unit is, and the exponents of `_BASES`."""
 _APART = {"gal", "eV", "month", "year"}  # named, but not converted into the others of their kind
 _SHORT = {"mph": ("mi", "h"), "kph": ("km", "h"), "kmh": ("km", "h"), "mps": ("m", "s")}
+_METRES_PER = re.compile(r"\bms(?= ?\^ ?\{?-)")
 _TOKEN = re.compile(r"\s*(per\b|square[ds]?\b|sq\b\.?|cubic\b|cubed\b|[A-Za-zµμΩ°$€£¥₹¢]+|\^\{?-?[0-9]\}?|[/*.()])")
 
 
@@ -60,7 +69,7 @@ def parse_unit(text: str) -> Unit | None:
     """A unit such as `cm^2`, `square feet`, `km/h`, `miles per hour`, `m s^{-2}`, or None where a word is not one."""
     dimensions: dict[str, int] = {}
     factor, sign, raised, at, last = Fraction(1), 1, 1, 0, ("", Fraction(1))
-    text = text.strip()
+    text = _METRES_PER.sub("m s", text.strip())
     while at < len(text):
         found = _TOKEN.match(text, at)
         if not found:
@@ -94,10 +103,12 @@ def _parts(token: str) -> tuple[tuple[str, int], ...]:
 
 
 def _simplified(dimensions: dict[str, int], factor: Fraction) -> Unit:
-    """Volumes and areas by name are lengths cubed and squared."""
-    for kind, length in (("volume", 3), ("area", 2)):
+    """A litre in metres cubed, a newton in kilograms, metres and seconds."""
+    for kind, (size, *powers) in _DERIVED.items():
         if exponent := dimensions.pop(kind, 0):
-            dimensions["length"] = dimensions.get("length", 0) + length * exponent
+            factor *= Fraction(size) ** exponent
+            for base, power in zip(_BASES, powers, strict=False):
+                dimensions[base] = dimensions.get(base, 0) + power * exponent
     return Unit(tuple(sorted((kind, exponent) for kind, exponent in dimensions.items() if exponent)), factor)
 
 

@@ -63,9 +63,7 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
     if not first or not second or len(first) != len(second):
         return None
     equal = all(a * second[0] == b * first[0] for a, b in zip(first, second, strict=True))
-    if _TIME.match(gold) and _TIME.match(answer) and gold != answer:
-        return None if equal else Decision(False, "ratio", "different times or ratios")
-    if equal and _TIME.match(gold) and not _TIME.match(answer) and gcd(*map(int, gold.split(":"))) > 1:
+    if equal and gold.lstrip("0") != answer.lstrip("0") and _TIME.match(gold) and gcd(*map(int, gold.split(":"))) > 1:
         return Decision(False, "ratio", "a time of day, which no proportion is")
     return Decision(equal, "ratio", "the same proportion" if equal else "different proportions")
 
@@ -77,7 +75,7 @@ def has_base(text: str) -> bool:
 
 def _based(text: str, letters: bool = False) -> tuple[str, int] | None:
     """Digits and base; `letters`: a numeral need not have a decimal digit."""
-    found = _BASED.match(text.strip()) if len(text) < 500 else None
+    found = _BASED.match(text.replace("‹", "").replace("›", "").strip()) if len(text) < 500 else None
     if not found:
         return None
     name = found[2] or found[3]
@@ -94,7 +92,7 @@ def _value(digits: str, base: int) -> int:
 
 
 def _residue(text: str) -> tuple[int, int] | None:
-    found = _MODULUS.match(text.strip()) if len(text) < 500 else None
+    found = _MODULUS.match(text.strip()) if len(text) < 500 and "\\not" not in text else None
     if not found or int(found[2]) < 1:
         return None
     value = try_evaluate(_LEFT.sub("", found[1], count=1).strip())

@@ -23,6 +23,7 @@ _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b"
 def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None:
     """`compare` decides a pair of members. Both texts are normalised and without their left side."""
     first, second = _expanded(shape_of(gold)), _expanded(shape_of(answer))
+    first, second = _opened(first, second), _opened(second, first)
     kinds = {first.kind, second.kind}
     if kinds == {"scalar"}:
         return None
@@ -36,6 +37,12 @@ def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None
         return _ordered(first, second, compare)
     named = _by_name(first, second, compare)
     return named or _unordered(first, second, compare)
+
+
+def _opened(shape: Shape, other: Shape) -> Shape:
+    """The one point of a set, where the other side is a point."""
+    point = shape_of(shape.items[0]) if shape.kind == "set" and len(shape.items) == 1 else shape
+    return point if point.kind == other.kind == "tuple" else shape
 
 
 def _expanded(shape: Shape) -> Shape:
@@ -63,6 +70,8 @@ def _against_scalar(first: Shape, second: Shape) -> Decision | None:
 
 def _ordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     mine, theirs = _members(first), _members(second)
+    if second.kind == "list" and "[" in first.brackets + first.brackets[::-1] and len(mine) == 2:
+        return Decision(False, NAME, "an interval's ends are not the interval")
     if len(mine) != len(theirs):
         return Decision(False, NAME, "another number of members") if _flat(first) and _flat(second) else None
     brackets = {shape.brackets for shape in (first, second)} - {""}
@@ -109,8 +118,8 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
         return _all_members([compare(value, values[name]) for name, value in mine], "the same values by name")
     if len(names) != len(others) or not ((distinct[0] and not any(others)) or (distinct[1] and not any(names))):
         return None
-    if len(names) < 2:
-        return None
+    if len(names) < 2 or len({name.partition("_")[0] for name in (*names, *others) if name}) == 1:
+        return None  # x_1 and x_2 are roots of one equation, in any order
     pairs = zip([value for _, value in mine], [value for _, value in theirs], strict=True)
     return _all_members([compare(a, b) for a, b in pairs], "the same values in order")
 

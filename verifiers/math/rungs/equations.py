@@ -13,7 +13,17 @@ from sandbox_gym.verifiers.math.options import Decision
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
-_RANGE = re.compile(r"[,;(]? ?‹?(?: ?where|for)? ?›? ?([klmn]) ?\\in ?\\mathbb\{Z\} ?\)?$")
+_RANGE = re.compile(
+    r"[,;(]? ?‹?(?: ?where|for)? ?›? ?[klmn] ?(?:\\in ?\\mathbb\{Z\}|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
+    r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
+    r"|[,;(]? ?(?:‹ ?where ?›)? ?"
+    r"(?:[xC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
+)
+_BARE_LOG = re.compile(r"\\log(?![A-Za-z]| ?_)")
+_DERIVED_BY = re.compile(
+    r"d\}? ?(?:\^ ?\{?[0-9]\}?)? ?\}? ?[A-Za-z] ?\}? ?(?:/|\} ?\{|\}) ?"
+    r"(?:\\[a-z]{2,8} ?\{ ?)?\{? ?d ?\}? ?([a-z])(?![A-Za-z])"
+)
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
 _CONSTANT = re.compile(r"\+ ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$")
@@ -31,26 +41,49 @@ def false_equation(gold: str, answer: str) -> Decision | None:
         differ = any(side != known[0] for side in known)
     else:
         numbers = [number for side in known if (number := as_fraction(side)) is not None and number.denominator == 1]
-        differ = bool(numbers) and max(numbers) - min(numbers) > max(map(abs, numbers)) * _ROUNDED
+        round_ones = any(number % 10 == 0 for number in numbers)
+        much = max(map(abs, numbers), default=Fraction(0)) * (_ROUNDED if round_ones or "." in answer else 0)
+        differ = bool(numbers) and max(numbers) - min(numbers) > much
     return Decision(False, "equation", "an equation between different numbers") if differ else None
 
 
 def paired(gold: str, answer: str) -> tuple[str, str]:
     """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
     integration."""
-    gold, answer = _without_range(*counted(gold, answer))
+    gold, answer = _without_range(*_natural(*counted(gold, answer)))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
     return gold, _renamed(gold, answer)
 
 
+def other_derivative(gold: str, answer: str) -> Decision | None:
+    """Derivatives by other variables, as the texts are before `dy/dx` and `dy/dt` become `y'`."""
+    if "d" not in gold or "d" not in answer:
+        return None
+    mine, theirs = (set(_DERIVED_BY.findall(text)) for text in (gold, answer))
+    differ = mine and theirs and mine != theirs
+    return Decision(False, "equation", "derivatives by other variables") if differ else None
+
+
+def _natural(gold: str, answer: str) -> tuple[str, str]:
+    """Both with `\\ln`, where one writes it and the other has `\\log` without a base in its place."""
+    texts = [gold, answer]
+    for own, other in ((0, 1), (1, 0)):
+        if "\\ln" in texts[other] and "\\log" not in texts[other] and "\\ln" not in texts[own]:
+            texts[own] = _BARE_LOG.sub(r"\\ln", texts[own])
+    return texts[0], texts[1]
+
+
 def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
-    mine, theirs = _RANGE.search(gold), _RANGE.search(answer)
-    first, second = (text[: found.start()] if found else text for text, found in ((gold, mine), (answer, theirs)))
-    if mine and theirs and mine[1] != theirs[1] and not _letter(mine[1]).search(second):
-        second = _letter(theirs[1]).sub(mine[1], second)
+    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant")):
+        return gold, answer
+    first, second = _RANGE.sub("", gold), _RANGE.sub("", answer)
+    if (first, second) != (gold, answer):
+        mine, theirs = ([name for name in "klmn" if _letter(name).search(text)] for text in (first, second))
+        if len(mine) == len(theirs) == 1:
+            second = _letter(theirs[0]).sub(mine[0], second)
     return first.strip() or gold, second.strip() or answer
 
 

@@ -20,6 +20,7 @@ _ABSOLUTE = re.compile(r"^\| ?(\\?[A-Za-z]+) ?\|$")
 _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
 _SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
 _ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
+_REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›) ?(?=[a-z] ?\\ne(?![a-z]))")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
 _OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
@@ -109,8 +110,9 @@ def _region(text: str) -> Region | None:
     builder = _SET_BUILDER.match(text)
     if builder:
         text = builder.group(1).strip()
+    text = _REAL.sub("", text)
     if _OPERATORS.search(text):
-        return _relation(text)
+        return _by_comma(text) if "," in text else _relation(text)
     text = _IN.sub("", text)
     if without := _ALL_BUT.match(text):
         return _without(split_top(without[1], ","))
@@ -148,6 +150,12 @@ def _interval(text: str) -> tuple[Piece, bool] | None:
         ends = [_DECIMAL_COMMA.sub(r"\1.\2", end) for end in ends]
     (low, sure), (high, certain) = _end(ends[0]), _end(ends[1])
     return Piece(low, text[0] == "[", high, text[-1] == "]"), sure and certain
+
+
+def _by_comma(text: str) -> Region | None:
+    """`x \\ge 0, x < 1` is both; `x < 1, x > 2`, which nothing is, is one of them."""
+    both, either = (_relation(f"{sign}".join(split_top(text, ","))) for sign in ("‹and›", "‹or›"))
+    return both if both is None or both.pieces else either
 
 
 def _relation(text: str) -> Region | None:
@@ -196,8 +204,11 @@ def _both(regions: list[Region | None]) -> Region | None:
     if len(known) != 2 or len(regions) != 2 or known[0].variable != known[1].variable:
         return None
     below, above = sorted((next(iter(region.pieces)) for region in known), key=lambda piece: piece.low != "-inf")
-    if below.low != "-inf" or above.high != "+inf" or _position(above.low) >= _position(below.high):
+    if below.low != "-inf" or above.high != "+inf":
         return None
+    if _position(above.low) >= _position(below.high):
+        rational = "/" in above.low and "/" in below.high and above.low != below.high
+        return Region(frozenset(), True, True, known[0].variable) if rational else None
     piece = Piece(above.low, above.low_closed, below.high, below.high_closed)
     return Region(frozenset({piece}), True, True, known[0].variable)
 

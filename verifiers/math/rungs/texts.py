@@ -16,8 +16,8 @@ _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
 _TOLD_CHOICE = re.compile(r"^\(([A-J])\)\s?[^\s,;(]")
-_OPTION = re.compile(r"^(?:[Oo]ption|[Cc]hoice) ?(?=\(?[A-J]\b)")
-_CASES = re.compile(r"‹ ?(?:if|for|when) ?›|,(?= ?[&↵])|, ?(?=\\end)")
+_OPTION = re.compile(r"^(?:(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-J]\b)")
+_CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 

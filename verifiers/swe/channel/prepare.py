@@ -22,7 +22,11 @@ ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
-WAYS = (TESTS_WAY, [*TESTS_WAY, "--reject"], ["patch", "--batch", "--fuzz=5", "-p1", "-i"])
+WAYS = (
+    TESTS_WAY,
+    [*TESTS_WAY, "--reject"],
+    ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5", "-p1", "-i"],
+)
 
 
 def run(*argv, again=False):
@@ -53,15 +57,33 @@ def fail(code):
     sys.exit(code)
 
 
-def apply(path, ways):
-    """The way that worked, or none."""
+def apply(path, ways, names=None, headed=True):
+    """The way that worked, or none. `names`: of all files that it may change. Were they read otherwise than git or
+    patch(1) guess them, tests would not be put back."""
     for number, way in enumerate(ways):
         if number:
             run("git", "checkout", "-q", "-f", "HEAD", "--", ".")
             run("git", "clean", "-fdq")
+        before = states(names, headed and way[0] == "git")
         if run(*way, path):
+            changed = {name for name, _ in states(names, headed and way[0] == "git") ^ before}
+            if changed - {name.encode("utf-8", "surrogateescape") for name in names or ()}:
+                sys.stderr.write("it changes files that its headers do not name\n")
+                fail(PATCH_FAILED)
             return way
     return None
+
+
+def states(names, tracked):
+    """All files that git tracks, or all there are, each with its time, size and mode; none where nobody asks."""
+    found = set()
+    for options in ([], ["--others"])[: 0 if names is None else 1 if tracked else 2]:
+        done = subprocess.run(["git", "ls-files", "-z", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        for name in filter(None, done.stdout.split(b"\0")):
+            if os.path.lexists(name) and (os.path.islink(name) or not os.path.isdir(name)):
+                state = os.lstat(name)
+                found.add((name, (state.st_mtime_ns, state.st_size, state.st_mode)))
+    return found
 
 
 def restore(paths, commit):
@@ -158,7 +180,8 @@ def main():
             fail(RESTORE_FAILED)
         path = os.path.join(here, name)
         forget_compiled(path)
-        if os.path.getsize(path) and apply(path, ways) is None:
+        names = job["names"] if name == "candidate.diff" else None
+        if os.path.getsize(path) and apply(path, ways, names, job["headed"]) is None:
             fail(code)
     for path in job["reads"]:
         channel.tell(path, job["read_bytes"])

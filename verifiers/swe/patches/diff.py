@@ -20,6 +20,7 @@ MAX_FILES = 5_000
 Kind = Literal["modify", "create", "delete", "rename", "copy"]
 
 _HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
+_DATE = re.compile(rb" +[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+(?: [-+][0-9]{4})?$")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _QUOTED = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _SYMLINK, _SUBMODULE = "120000", "160000"
@@ -32,7 +33,7 @@ class FileChange:
     path: str
     kind: Kind = "modify"
     old_path: str = ""
-    """Of a rename or copy."""
+    """Of a rename or copy, or the other name in headers that disagree."""
     binary: bool = False
     mode: str = ""
     """The new mode where the patch names one: `100755`, `120000` for a symbolic link, `160000` for a submodule."""
@@ -54,6 +55,8 @@ class PatchReading:
     damage: str = ""
     end: int = 0
     """The offset after the last line that belongs to the patch: prose may follow it."""
+    headed: bool = False
+    """Every file has git's own header, by which git alone names it; other headers are read by guesses."""
     missing_lines: int = 0
     """How many context lines the last hunk lacks at the patch's end, all else being well."""
 
@@ -123,8 +126,11 @@ class _Reader:
             file.kind = "create"
         elif not new:
             file.kind = "delete"
-        elif old != new and not file.renamed_from and not file.named:
-            file.new = old  # a traditional diff of two trees; patch(1) takes the name that exists
+        elif (
+            old != new and not file.renamed_from
+        ):  # git takes one name or makes it a rename, patch(1) takes what exists
+            file.renamed_from = old if file.named else new
+            file.new = new if file.named else old
 
     def _extended(self, file: _File, line: bytes) -> bool:
         """One of git's header lines; false where it is none."""
@@ -204,7 +210,8 @@ def read_patch(data: bytes) -> PatchReading:
         return PatchReading(problem=f"the patch touches more than {MAX_FILES} files")
     changes = tuple(file.change() for file in reader.files)
     end = min(len(data), sum(map(len, lines[: reader.last])) + reader.last)
-    return PatchReading(changes, _problem(changes, data), reader.damage, end, reader.missing)
+    headed = all(file.named for file in reader.files)
+    return PatchReading(changes, _problem(changes, data), reader.damage, end, headed, reader.missing)
 
 
 def _problem(changes: tuple[FileChange, ...], data: bytes) -> str:
@@ -231,7 +238,7 @@ def _word(line: bytes) -> str:
 def _side(raw: bytes) -> str:
     """The path of a `---` or `+++` line, less its first part as `-p1` has it; empty for /dev/null."""
     raw = raw.rstrip(b"\r")
-    name = _unquoted(raw.rstrip(b"\t") if raw.startswith(b'"') else raw.partition(b"\t")[0])
+    name = _unquoted(raw.rstrip(b"\t") if raw.startswith(b'"') else _DATE.sub(b"", raw.partition(b"\t")[0]))
     return "" if name == "/dev/null" else _stripped(name)
 
 

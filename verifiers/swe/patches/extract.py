@@ -1,4 +1,5 @@
 """The patch in a model's answer: a fenced diff, a tag's content, or a raw diff; the last one is what the model meant.
+Fences that each have files of their own are one patch.
 
 Linear in the answer's length: lines are taken apart by string methods. A line of a diff begins with a mark, so a fence
 or tag inside the patched file never ends the block that the diff is in.
@@ -15,6 +16,7 @@ _TAGS = ("patch", "solution", "diff", "model_patch", "answer")
 _HEADERS = ("diff --git ", "--- ", "+++ ", "@@ -")
 _MARKS = ("+", "-", " ", "\\")
 _MAX_NESTING = 2
+_MAX_PARTS = 50
 _MAX_REPAIR = 3
 """Blank context lines at the end that may have been lost with the white space there."""
 
@@ -28,7 +30,7 @@ class ExtractedPatch:
     text: str
     source: Source
     candidates: int
-    """How many patches the answer has; the last one is this."""
+    """How many patches the answer has; this is the last one, or all of them."""
 
 
 @dataclass(slots=True)
@@ -57,13 +59,22 @@ def extract_patch(text: str) -> ExtractedPatch | None:
     found = _candidates(text.rpartition("</think>")[2].split("\n"))
     if not found:
         return None
-    block = found[-1]
-    return ExtractedPatch(_repaired(_unix("\n".join(block.lines))), block.source, len(found))
+    texts = [_repaired(_unix("\n".join(block.lines))) for block in found]
+    return ExtractedPatch("".join(texts if _parts(found, texts) else texts[-1:]), found[-1].source, len(found))
 
 
 def normalised(patch: str) -> str:
     """A patch that came without text around it, as a tool's submission or `model_patch` does."""
     return _repaired(_unix(patch)) if patch.strip() else ""
+
+
+def _parts(blocks: list[_Block], texts: list[str]) -> bool:
+    """Whether several fences are the parts of one patch: well-formed, and no file in two of them."""
+    if len(blocks) > _MAX_PARTS or any(block.source != "fence" for block in blocks):
+        return False
+    readings = [read_patch(text.encode("utf-8", "surrogatepass")) for text in texts]
+    paths = [path for reading in readings for path in reading.paths]
+    return len(paths) == len(set(paths)) and not any(reading.damage or reading.problem for reading in readings)
 
 
 def _candidates(lines: list[str], depth: int = 0) -> list[_Block]:
@@ -153,6 +164,8 @@ def _repaired(patch: str) -> str:
         return patch
     if 0 < reading.missing_lines <= _MAX_REPAIR:
         return patch + " \n" * reading.missing_lines
-    if reading.damage or any(change.binary for change in reading.changes):
+    if any(change.binary for change in reading.changes):
+        return patch.rstrip("\n") + "\n\n"  # a blank line ends such data
+    if reading.damage:
         return patch
     return data[: reading.end].decode("utf-8", "surrogatepass")

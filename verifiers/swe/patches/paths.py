@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import configparser
+import re
 import tomllib
 from collections.abc import Iterable
 from posixpath import basename
 
 _MAX_PATH = 4096
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "e2e"})
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "e2e", "__tests__", "__mocks__"})
+_SPECS = (".rb", ".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".php")
+"""Of whose tests `spec` is the folder; in other languages it may hold the code."""
 _SETTINGS = """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml setup.cfg pyproject.toml
-    noxfile.py .coveragerc runtests.py"""
+    noxfile.py .coveragerc runtests.py package.json .npmrc .yarnrc .yarnrc.yml .rspec phpunit.xml phpunit.xml.dist
+    CTestCustom.cmake"""
 _CONFIG = frozenset(_SETTINGS.split())
+_OTHER_CONFIG = re.compile(
+    r"(?:^|/)(?:(?:jest|vitest|playwright|cypress|ava|karma)\.(?:conf|config|setup|preset|workspace)\.[a-z]{2,4}"
+    r"|\.(?:mocharc|jestrc|taprc|nycrc)(?:\.[a-z]{2,4})?|\.cargo/config(?:\.toml)?|\.mvn/.*)$"
+)
+"""Of runners of JavaScript, Rust and Java."""
 _STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
 _STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
 _RUNNERS = frozenset({"pytest", "_pytest", "py", "pluggy", "unittest", "iniconfig", "packaging", "nose", "coverage"})
@@ -44,17 +53,22 @@ def _is_git(part: str) -> bool:
 
 
 def is_test(path: str) -> bool:
-    """Whether the path looks like a test's: in a folder of tests, or named as pytest's and Django's are."""
+    """Whether the path looks like a test's: in a folder of tests, or named as pytest's, Django's and Go's are."""
     name = basename(path)
     by_name = name.endswith(".py") and (
         name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in ("tests.py", "conftest.py")
     )
-    return by_name or any(part in _TEST_FOLDERS for part in path.split("/")[:-1])
+    return by_name or is_go_test(path) or bool(folder_of_tests(path))
+
+
+def is_go_test(path: str) -> bool:
+    """Whether Go compiles it with its package's tests: its `TestMain` runs them all, and no name may be there twice."""
+    return path.endswith("_test.go")
 
 
 def is_test_config(path: str) -> bool:
     """Whether a test runner reads the path by itself."""
-    return basename(path) in _CONFIG or is_startup(path) or is_shadow(path)
+    return basename(path) in _CONFIG or _OTHER_CONFIG.search(path) is not None or is_startup(path) or is_shadow(path)
 
 
 def is_startup(path: str) -> bool:
@@ -84,7 +98,7 @@ def folder_of_tests(path: str) -> str:
     """The folder of tests that a test file is in, with its slash: `a/tests/b/test_c.py` -> `a/tests/`; else empty."""
     parts = path.split("/")
     for index, part in enumerate(parts[:-1]):
-        if part in _TEST_FOLDERS:
+        if part in _TEST_FOLDERS or (part == "spec" and path.endswith(_SPECS)):
             return "/".join(parts[: index + 1]) + "/"
     return ""
 

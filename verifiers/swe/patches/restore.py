@@ -12,6 +12,7 @@ from sandbox_gym.verifiers.swe.ids import files_of
 from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, read_patch
 from sandbox_gym.verifiers.swe.patches.paths import (
     folders_of_tests,
+    is_go_test,
     is_shadow,
     is_startup,
     is_test,
@@ -107,7 +108,7 @@ class _Ground:
         return cls(tuple(dict.fromkeys(own)), folders_of_tests(own), frozenset(gold), frozenset(map(top_of, gold)))
 
     def is_tests(self, path: str) -> bool:
-        return path in self.own or path.startswith(self.folders)
+        return path in self.own or path.startswith(self.folders) or is_go_test(path)
 
     def goes_back(self, path: str, *, created: bool, config: bool) -> bool:
         if path in self.own:
@@ -122,7 +123,8 @@ class _Ground:
 
     def is_own_test(self, path: str) -> bool:
         """Whether a new file is a test of the answer's own, as fixes bring them: named as no test of the row's."""
-        return basename(path).startswith("test_") and basename(path) not in map(basename, self.own)
+        named = basename(path).startswith("test_") or is_go_test(path)
+        return named and basename(path) not in map(basename, self.own)
 
     def is_planted(self, path: str, *, created: bool) -> bool:
         """Whether a file with a runner's name is new, and not in the runner's own repository."""
