@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from sandbox_gym.contract import FollowUp, Judgement, Outcome, Status, TestStatus
 from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.functions.plain_asserts import Assertion, plain_asserts
 from sandbox_gym.verifiers.coding.functions.plain_operations import AnswerRaised, Replies
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
-from sandbox_gym.verifiers.coding.functions.wire import BadReply, parse_replies
 from sandbox_gym.verifiers.coding.plan import ASSERTED
 from sandbox_gym.verifiers.coding.task import CodingTask
 
-_MAX_WORK: Final = 256 << 20
-"""Bytes of replies, times the assertions that may read them."""
 Ended = tuple[TestStatus, str]
 
 
@@ -24,12 +20,7 @@ def judge_asserted(tests: CheckTests, outcome: Outcome, ended: Ended | None) -> 
     first assertion that fails decides, whatever later calls did: the check would not have made them."""
     asserted = plain_asserts(tests)
     assert asserted is not None, "planned for such a row"
-    if len(outcome.channel) * len(asserted.assertions) > _MAX_WORK:
-        return None
-    try:
-        replies = Replies(parse_replies(outcome.channel))
-    except BadReply:
-        replies = Replies(())
+    replies = Replies(outcome.channel)
     for assertion in asserted.assertions:
         try:
             if not assertion.holds(replies):
@@ -38,7 +29,7 @@ def judge_asserted(tests: CheckTests, outcome: Outcome, ended: Ended | None) -> 
             wrong = error.kind == "AssertionError" or tests.style != "check"
             status = TestStatus.WRONG_ANSWER if wrong else TestStatus.RUNTIME_ERROR
             return status, _at(assertion, error.kind, str(error))
-        except Exception:  # NoPlainValue, and what Python's operators raise of an answer's values
+        except Exception:  # NoPlainValue, BadReply, and what Python's operators raise of an answer's values
             return None if _may_end_otherwise(tests, outcome) else ended
     if ended:
         return None if _may_end_otherwise(tests, outcome) else ended
