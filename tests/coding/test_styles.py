@@ -29,6 +29,22 @@ async def test_mbpp(judge: Judge) -> None:
     assert (wrong.reward, wrong.failure_reason) == (0.0, "wrong_answer")
 
 
+LEETCODE = {
+    "entry_point": "Solution().first",
+    "prompt": "from typing import *\nfrom operator import *\n\nclass TreeNode:\n    def __init__(self, val=0):\n"
+    "        self.val = val\n\ndef tree_node(values):\n    return TreeNode(values[0])\n",
+    "test": "def check(candidate):\n    assert candidate(nums = [3, 1]) == 3\n    assert candidate(nums = [2]) == 2\n",
+}
+
+
+async def test_leetcode(judge: Judge) -> None:
+    source = "class Solution:\n    def first(self, nums: List[int]) -> int:\n        return {}"
+    for row in (LEETCODE, {**LEETCODE, "test": f"{LEETCODE['test']}    assert tree_node([candidate([4])]).val == 4\n"}):
+        right = await judge(source.format("TreeNode(nums[0]).val"), row)
+        assert (right.reward, right.integrity) == (1.0, "isolated"), right.tests
+        assert (await judge(source.format("3"), row)).failure_reason == "wrong_answer"
+
+
 EVALPLUS = {
     "entry_point": "mean",
     "prompt": "def mean(values):\n",

@@ -73,6 +73,12 @@ def test_a_call_may_change_what_another_gave(body: str) -> None:
     assert found in ("", by_python(tests, made(CHECKS[body])))
 
 
+def test_the_prompts_own_exception_is_no_builtin() -> None:
+    prompt = "class TimeoutError(Exception):\n    pass\n"
+    tests = CheckTests("", "answer", prompt, "pytest", RAISES.format(error="TimeoutError"))
+    assert plain_asserts(tests) is None
+
+
 @pytest.mark.parametrize(("error", "raised"), RAISED)
 def test_an_exception_may_have_two_names(error: str, raised: str) -> None:
     tests = parse_tests({"test": RAISES.format(error=error), "entry_point": "answer", "style": "pytest"})

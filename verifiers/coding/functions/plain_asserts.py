@@ -31,8 +31,10 @@ from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, c
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
 _MODULES: Final = frozenset(("math", "pytest", "unittest"))
-_HARMLESS: Final = frozenset(("bisect", "collections", "functools", "heapq", "itertools", "math", "string", "typing"))
-"""Modules whose names are no builtins'."""
+_HARMLESS: Final = frozenset(
+    ["bisect", "collections", "functools", "heapq", "itertools", "math", "operator", "string", "typing"]
+)
+"""Modules whose names are no builtins', or mean the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class PlainAsserts:
 def plain_asserts(tests: CheckTests) -> PlainAsserts | None:
     """The test as assertions over calls; None where it must be run."""
     parting = part(tests)
-    if replace(parting, names=(), words=(), suspected="") != Parting():
+    if replace(parting, names=(), words=(), suspected="", shared=()) != Parting():
         return None
     try:
         return _read(tests, set(parting.names))
@@ -252,7 +254,7 @@ class _Statements(Reader):
         elif (
             isinstance(test, ast.Call)
             and ast.unparse(test.func) == "all"
-            and "all" not in self._bound
+            and "all" not in self.bound
             and [type(arg) for arg in test.args] == [ast.GeneratorExp]
         ):
             generator = test.args[0]
@@ -270,7 +272,7 @@ class _Statements(Reader):
                 raise NotPlain
             return
         name = ast.unparse(call.func)
-        if name == "print" and name not in self._bound:
+        if name == "print" and name not in self.bound:
             if not all(isinstance(arg, ast.Constant) for arg in call.args) or call.keywords:
                 raise NotPlain
         elif name in self._functions and not call.args and not call.keywords:

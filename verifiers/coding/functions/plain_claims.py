@@ -57,7 +57,7 @@ def claim_of(reader: Reader, call: ast.Call) -> Evaluated:
     name = ast.unparse(call.func)
     if name in _RAISES and len(call.args) > 1 and not call.keywords:
         function = ast.Call(call.args[1], call.args[2:], [])
-        return _raising(reader.read(function), _classes(call.args[0]))
+        return _raising(reader.read(function), _classes(reader, call.args[0]))
     method = name.removeprefix("self.")
     if method == name or any(one.arg not in ("msg", "places", "delta") for one in call.keywords):
         raise NotPlain
@@ -111,13 +111,14 @@ def raised_by(reader: Reader, node: ast.With) -> Evaluated:
         raise NotPlain
     if not isinstance(inside, ast.Expr | ast.Assign) or not isinstance(inside.value, ast.Call):
         raise NotPlain
-    return _raising(reader.read(inside.value), _classes(context.args[0]))
+    return _raising(reader.read(inside.value), _classes(reader, context.args[0]))
 
 
-def _classes(node: ast.expr) -> frozenset[str]:
+def _classes(reader: Reader, node: ast.expr) -> frozenset[str]:
     """The names of builtin exceptions."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-    kinds = [getattr(builtins, one.id, None) for one in nodes if isinstance(one, ast.Name)]
+    names = [one.id for one in nodes if isinstance(one, ast.Name) and one.id not in reader.bound]
+    kinds = [getattr(builtins, name, None) for name in names]
     found = [kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
     if len(found) < len(nodes):
         raise NotPlain

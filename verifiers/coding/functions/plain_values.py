@@ -47,7 +47,7 @@ class Reader:
     names that mean the row's own things."""
 
     def __init__(self, called: Mapping[str, str], bound: set[str]) -> None:
-        self._called, self._bound = called, bound
+        self._called, self.bound = called, bound
         self._names: dict[str, tuple[Evaluated, int]] = {}
         """What they stand for, and how many calls had been made by then."""
         self._passed: dict[int, object] = {}
@@ -153,7 +153,7 @@ class Reader:
 
     def _name(self, name: str) -> Evaluated:
         if name not in self._names:
-            if name in self._bound or name not in TYPES:
+            if name in self.bound or name not in TYPES:
                 raise NotPlain
             return constant(TYPES[name])
         found, made = self._names[name]
@@ -196,10 +196,10 @@ class Reader:
         """What a loop over literals is about."""
         if isinstance(node, ast.Call) and not node.keywords:
             name = ast.unparse(node.func)
-            if name in ("enumerate", "zip", "reversed") and name not in self._bound:
+            if name in ("enumerate", "zip", "reversed") and name not in self.bound:
                 lists = [self.items(arg) for arg in node.args]
                 return list({"enumerate": enumerate, "zip": zip, "reversed": reversed}[name](*lists))
-            if name == "range" and name not in self._bound:
+            if name == "range" and name not in self.bound:
                 return self._short(range(*[self.literal(arg) for arg in node.args]))
             if isinstance(node.func, ast.Attribute) and node.func.attr == "items" and not node.args:
                 return self._short(self.literal(node.func.value).items())
@@ -267,7 +267,7 @@ class Reader:
         if name in self._called:
             return self._answers(node, self._called[name])
         function, starred = FUNCTIONS.get(name), any(isinstance(arg, ast.Starred) for arg in node.args)
-        if function is None or starred or name.partition(".")[0] in self._bound - {"math"}:
+        if function is None or starred or name.partition(".")[0] in self.bound - {"math"}:
             raise NotPlain
         if name in ("all", "any") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             before = len(self.frames)
