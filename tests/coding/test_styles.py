@@ -45,6 +45,26 @@ async def test_leetcode(judge: Judge) -> None:
         assert (await judge(source.format("3"), row)).failure_reason == "wrong_answer"
 
 
+CASE = "import unittest\nfrom fractions import Fraction\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"test_list": ["assert f(2) == 1"], "test_imports": ["from fractions import Fraction"]},
+        {"test_list": ["from fractions import Fraction", "assert f(2) == Fraction(1)"]},
+        {"test": "from fractions import Fraction\n\ndef check(c):\n    assert list(map(c, [2])) == [1]\n"},
+        {"test": f"{CASE}        self.assertEqual(f(2), 1)\n"},
+    ],
+)
+async def test_an_answer_may_use_what_its_test_imports(judge: Judge, row: dict[str, object]) -> None:
+    """As in one file: many answers leave imports out that their row has."""
+    right = await judge("def f(x):\n    return int(Fraction(1, x) * 2)", {"entry_point": "f", **row})
+    assert (right.reward, right.integrity) == (1.0, "isolated"), right.tests
+    own = await judge("Fraction = 3\ndef f(x):\n    return len(unittest.__name__)", {"entry_point": "f", **row})
+    assert own.reward == 0.0
+
+
 EVALPLUS = {
     "entry_point": "mean",
     "prompt": "def mean(values):\n",
