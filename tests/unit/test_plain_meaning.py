@@ -154,3 +154,10 @@ def test_what_another_version_ran_is_judged_as_that(
     judgement = Judgement(plan, state, verifier.judge(task, ANSWER, plan, state))
     assert judgement.verdict.reward == reward
     assert is_unsettled(task, judgement) == unsettled
+
+
+def test_a_short_text_of_large_literals_is_run() -> None:
+    """Read where other verifies wait for it: each such line takes milliseconds."""
+    lines = "    assert 1 not in [0] * 1000000\n" * 2000
+    tests = CheckTests(f"def check(candidate):\n{lines}    assert candidate(1) == 1\n", "f", "")
+    assert plain_asserts(tests) is None

@@ -238,7 +238,9 @@ class Reader:
 
     def _binary(self, node: ast.BinOp) -> Evaluated:
         if isinstance(node.op, ast.Mult | ast.Pow):
-            return constant(bounded(node.op, self.literal(node.left), self.literal(node.right)))
+            product = bounded(node.op, self.literal(node.left), self.literal(node.right))
+            self.spend(len(product) if isinstance(product, str | bytes | list | tuple) else 1)
+            return constant(product)
         (mine, theirs), how = self.several([node.left, node.right]), ARITHMETIC.get(type(node.op))
         if how is None:
             raise NotPlain
