@@ -12,6 +12,7 @@ import pytest
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import parse_task
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from tests.coding.conftest import Judge
 
 pytestmark = pytest.mark.anyio
@@ -141,6 +142,24 @@ def test_what_does_not_compile_is_the_rows_fault(text: str) -> None:
 def test_what_runs_nothing_is_no_test(text: str) -> None:
     with pytest.raises(RequestError, match="defines, and runs nothing"):
         parse_task({"test_list": [text]}, limits=Limits(), early_stop=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "assert list(map(f, [1, 2])) == [1, 2]",
+        "assert sorted(['bb', 'a'], key=lambda x: f(x)) == ['a', 'bb']",
+        "@f\ndef g(x):\n    return x\nassert g(1) == 1",
+        "import asyncio\nasync def main():\n    return await f(1)\nassert asyncio.run(main()) == 1",
+        "def run(task):\n    return task(1)\nassert run(f) == 1",
+        "candidate = f\nassert candidate(1) == 1",
+        "assert f.__doc__ is None",
+    ],
+)
+def test_the_function_is_what_the_test_has_and_does_not_define(text: str) -> None:
+    tests = parse_task({"test_list": [text]}, limits=Limits(), early_stop=True).tests
+    assert isinstance(tests, CheckTests)
+    assert tests.entry_point == "f"
 
 
 CLASS = "import unittest\nclass T(unittest.{}):\n"

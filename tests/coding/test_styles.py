@@ -29,6 +29,42 @@ async def test_mbpp(judge: Judge) -> None:
     assert (wrong.reward, wrong.failure_reason) == (0.0, "wrong_answer")
 
 
+LEETCODE = {
+    "entry_point": "Solution().first",
+    "prompt": "from typing import *\nfrom operator import *\n\nclass TreeNode:\n    def __init__(self, val=0):\n"
+    "        self.val = val\n\ndef tree_node(values):\n    return TreeNode(values[0])\n",
+    "test": "def check(candidate):\n    assert candidate(nums = [3, 1]) == 3\n    assert candidate(nums = [2]) == 2\n",
+}
+
+
+async def test_leetcode(judge: Judge) -> None:
+    source = "class Solution:\n    def first(self, nums: List[int]) -> int:\n        return {}"
+    for row in (LEETCODE, {**LEETCODE, "test": f"{LEETCODE['test']}    assert tree_node([candidate([4])]).val == 4\n"}):
+        right = await judge(source.format("TreeNode(nums[0]).val"), row)
+        assert (right.reward, right.integrity) == (1.0, "isolated"), right.tests
+        assert (await judge(source.format("3"), row)).failure_reason == "wrong_answer"
+
+
+CASE = "import unittest\nfrom fractions import Fraction\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"test_list": ["assert f(2) == 1"], "test_imports": ["from fractions import Fraction"]},
+        {"test_list": ["from fractions import Fraction", "assert f(2) == Fraction(1)"]},
+        {"test": "from fractions import Fraction\n\ndef check(c):\n    assert list(map(c, [2])) == [1]\n"},
+        {"test": f"{CASE}        self.assertEqual(f(2), 1)\n"},
+    ],
+)
+async def test_an_answer_may_use_what_its_test_imports(judge: Judge, row: dict[str, object]) -> None:
+    """As in one file: many answers leave imports out that their row has."""
+    right = await judge("def f(x):\n    return int(Fraction(1, x) * 2)", {"entry_point": "f", **row})
+    assert (right.reward, right.integrity) == (1.0, "isolated"), right.tests
+    own = await judge("Fraction = 3\ndef f(x):\n    return len(unittest.__name__)", {"entry_point": "f", **row})
+    assert own.reward == 0.0
+
+
 EVALPLUS = {
     "entry_point": "mean",
     "prompt": "def mean(values):\n",

@@ -45,6 +45,8 @@ DOCUMENTED = 'def f():\n    """\n    ```\n    f()\n    ```\n    """'
         ("```\nx = 1\n```\nbetter:\n```\ny = 2\n```", "y = 2"),
         ("```python\nx = 1\n```<|im_end|>", "x = 1"),
         ("```python\nx = 1\n```</s>\n", "x = 1"),
+        ("```python\nx = 1\n```<\uff5cend\u2581of\u2581sentence\uff5c>", "x = 1"),
+        ("<answer>```python\nx = 1\n```</answer>\n", "x = 1"),
         ("```python\nx = 1\n``` This sets x.\nDone.", "x = 1"),
         ("```python\nx = 1```", "x = 1"),
         (f"```python\n{DOCUMENTED}\n```", DOCUMENTED),

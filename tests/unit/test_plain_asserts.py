@@ -317,7 +317,7 @@ def test_other_checks_are_run(body: str) -> None:
         ("from numpy import *\ndef check(candidate):\n    assert abs(candidate(1)) == 1\n", ""),
         ("from cmath import isclose as abs\ndef check(candidate):\n    assert abs(candidate(1)) == 1\n", ""),
         ("import cmath as math\ndef check(candidate):\n    assert math.isclose(candidate(1), 1)\n", ""),
-        ("def check(candidate):\n    assert abs(candidate(1)) == 1\n", "from operator import *\n"),
+        ("def check(candidate):\n    assert abs(candidate(1)) == 1\n", "from statistics import *\n"),
         ("def check(candidate, more=1):\n    assert candidate(1) == 1\n", ""),
         ("@staticmethod\ndef check(candidate):\n    assert candidate(1) == 1\n", ""),
         ("def check(candidate):\n    assert candidate(1) == helper(1)\n", "def helper(x):\n    return x\n"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
@@ -17,6 +19,7 @@ from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, closing_body, part
+from sandbox_gym.verifiers.coding.functions.syntax import parse_trusted
 from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE, frame_call
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.running.checking import checker_plan
@@ -119,6 +122,27 @@ def candidate_source(prompt: str, entry_point: str, code: str) -> str:
     return f"{futures}{prompt.rstrip()}\n{closing_body(prompt)}\n\n{_FUTURE.sub('', code)}"
 
 
+@lru_cache(maxsize=512)
+def imports_given(tests: CheckTests) -> str:
+    """What the test imports, as source that follows the answer's: in one file with the test, an answer may use that
+    without an import of its own."""
+    if tests.style == "pytest":
+        return ""
+    body = parse_trusted(tests.test).body
+    checks = [one.body for one in body if isinstance(one, ast.FunctionDef) and one.name == "check"]
+    scripts = [one for one in checks if any(isinstance(node, ast.Global) for node in one)]
+    lines = [
+        f"\n{ast.unparse(node)}"
+        for node in (*body, *(node for one in scripts for node in one))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and tests.entry_point not in [alias.asname or alias.name for alias in node.names]
+        and _OF_RUNNERS.isdisjoint([getattr(node, "module", ""), *(alias.name for alias in node.names)])
+    ]
+    return "".join(dict.fromkeys(lines))
+
+
+_OF_RUNNERS = frozenset(("__future__", "unittest", "unittest.mock", "pytest"))
+"""What no answer needs of its test."""
 _FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.M)
 
 
@@ -126,7 +150,7 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
     """The answer's calls alone where their values may settle the test; else test and answer in two boxes, and in one
     process where the test can't be separated, or asks for that at run time."""
     source = candidate_source(tests.prompt, tests.entry_point, code)
-    candidate = replace(python_program("call", encoded(source)), entry_point=tests.entry_point)
+    candidate = replace(python_program("call", encoded(source + imports_given(tests))), entry_point=tests.entry_point)
     asserted = None if task.dialogue else plain_asserts(tests)
     if asserted is not None:
         return Plan((Run(ASSERTED, candidate, asserted.frames, task.limits),))
@@ -202,7 +226,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
 def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
     """A run of the test on the row's own solution: apart, and in one process with the test and its variants. It never
     shares a box with an answer."""
-    source = candidate_source(tests.prompt, tests.entry_point, tests.reference)
+    source = candidate_source(tests.prompt, tests.entry_point, tests.reference) + imports_given(tests)
     shown = [tests.test, *(one.test for one in pool_of(tests))]
     names = [f"{number}/test.py" for number in range(len(shown))]
     more: dict[str, object] = {

@@ -19,7 +19,7 @@ _TRIPLE = re.compile("\"\"\"|'''")
 _QUOTED = "\n> ```"
 _DOCUMENTS = ("markdown", "md")
 _AROUND_CODE = ("answer", "solution", "code", "python")
-_ENDS = ("</s>", "<eos>", "<end_of_turn>")
+_ENDS = ("</s>", "<eos>", "<end_of_turn>", "<\uff5cend\u2581of\u2581sentence\uff5c>")
 _LONGEST_TOKEN = 40
 _DEEPEST = 3
 """How much further in than its opening fence a closing one may stand: others are an answer's own, in its docstrings."""
@@ -155,9 +155,9 @@ def _quoted_after(line: str, quoted: str) -> str:
 
 
 def _closes(fence: _Fence, opening: _Fence, deepest: int) -> bool:
-    """A sentence behind the marks is no tag."""
+    """A sentence behind the marks is no tag, nor is the end of an element (`</answer>`)."""
     same = fence.marks[0] == opening.marks[0] and len(fence.marks) >= len(opening.marks)
-    bare = not fence.info or fence.info.endswith((".", ":", "!"))
+    bare = not fence.info or fence.info.endswith((".", ":", "!")) or fence.info.startswith("</")
     return same and bare and fence.indent - opening.indent <= deepest
 
 

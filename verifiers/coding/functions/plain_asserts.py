@@ -16,16 +16,25 @@ from functools import lru_cache
 from typing import Final
 
 from sandbox_gym.verifiers.coding.functions.plain_claims import approx, claim_of, raised_by
-from sandbox_gym.verifiers.coding.functions.plain_operations import Evaluated, NoPlainValue, NotPlain, constant
-from sandbox_gym.verifiers.coding.functions.plain_values import MAX_CALLS, Reader
+from sandbox_gym.verifiers.coding.functions.plain_operations import (
+    MAX_CALLS,
+    Evaluated,
+    NoPlainValue,
+    NotPlain,
+    Replies,
+    constant,
+)
+from sandbox_gym.verifiers.coding.functions.plain_values import Reader
 from sandbox_gym.verifiers.coding.functions.scripts import GUARDS
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import Parting, bound_names, closing_body, part
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 
 _MODULES: Final = frozenset(("math", "pytest", "unittest"))
-_HARMLESS: Final = frozenset(("bisect", "collections", "functools", "heapq", "itertools", "math", "string", "typing"))
-"""Modules whose names are no builtins'."""
+_HARMLESS: Final = frozenset(
+    ["bisect", "collections", "functools", "heapq", "itertools", "math", "operator", "string", "typing"]
+)
+"""Modules whose names are no builtins', or mean the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class PlainAsserts:
 def plain_asserts(tests: CheckTests) -> PlainAsserts | None:
     """The test as assertions over calls; None where it must be run."""
     parting = part(tests)
-    if replace(parting, names=(), words=(), suspected="") != Parting():
+    if replace(parting, names=(), words=(), suspected="", shared=()) != Parting():
         return None
     try:
         return _read(tests, set(parting.names))
@@ -66,7 +75,7 @@ def _read(tests: CheckTests, names: set[str]) -> PlainAsserts:
     loaded = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     if _bound_again(test) & roots or _may_shadow([*test.body, *prompt.body]) or loaded & {"pytest", "unittest"} - bound:
         raise NotPlain
-    reader = _Statements(called, (bound | bound_names(prompt)) - roots - _MODULES, source)
+    reader = _Statements(called, (bound | bound_names(prompt) | roots) - _MODULES, source)
     if tests.style == "check":
         reader.check(test)
     else:
@@ -133,16 +142,16 @@ class _Statements(Reader):
             raise NotPlain
         (entry,) = set(self._called.values())
         self._called = {**self._called, check.args.args[0].arg: entry}
-        self.body(check.body)
+        self.body([one for one in check.body if not isinstance(one, ast.Global)])
 
     def file(self, test: ast.Module, *, by_name: bool) -> None:
         """A file of pytest's or, its tests sorted `by_name`, of unittest's."""
         rest = [one for one in test.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
         self._module(rest)
-        for node in test.body:
+        for node in _defined(test.body):
             if isinstance(node, ast.ClassDef):
                 self._class(node, by_name=by_name)
-            elif isinstance(node, ast.FunctionDef):
+            elif not by_name:
                 self._test(node, [])
 
     def _module(self, body: Sequence[ast.stmt]) -> None:
@@ -161,9 +170,10 @@ class _Statements(Reader):
 
     def _class(self, node: ast.ClassDef, *, by_name: bool) -> None:
         base = [ast.unparse(one) for one in node.bases]
-        if node.decorator_list or node.keywords or base not in ([], ["unittest.TestCase"]):
+        collected = base == ["unittest.TestCase"] or (not base and not by_name and node.name.startswith("Test"))
+        if node.decorator_list or node.keywords or not collected:
             raise NotPlain
-        tests = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+        tests = [one for one in _defined(node.body) if isinstance(one, ast.FunctionDef)]
         if any(one not in tests and not _is_text(one) for one in node.body):
             raise NotPlain
         for test in sorted(tests, key=lambda one: one.name) if by_name or base else tests:
@@ -177,6 +187,8 @@ class _Statements(Reader):
         names, values = cases[0] if cases else ([], [()])
         given = [arg.arg for arg in node.args.args]
         if ast.unparse(node.args) != ", ".join(given) or sorted(given) != sorted([*parameters, *names]):
+            raise NotPlain
+        if not values:  # pytest skips it
             raise NotPlain
         self._test_name = f"{node.name}: "
         for value in values:
@@ -216,8 +228,10 @@ class _Statements(Reader):
         if isinstance(node, ast.Assert):
             self._assert(node, node.test, str(node.msg.value) if isinstance(node.msg, ast.Constant) else "")
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                self.assign(target, node.value)
+            before = len(self.frames)
+            value = self.assign(node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+            if len(self.frames) > before:
+                self._claim(node, _is_returned(value))
         elif isinstance(node, ast.For) and not node.orelse:
             for item in self.items(node.iter):
                 self.bind(node.target, constant(item))
@@ -228,7 +242,7 @@ class _Statements(Reader):
             self._expression(node)
         elif isinstance(node, ast.FunctionDef) and not ast.unparse(node.args) and not node.decorator_list:
             self._functions[node.name] = node
-        elif not isinstance(node, ast.Pass | ast.Global):
+        elif not isinstance(node, ast.Pass):
             raise NotPlain
 
     def _assert(self, node: ast.Assert, test: ast.expr, said: str) -> None:
@@ -240,7 +254,7 @@ class _Statements(Reader):
         elif (
             isinstance(test, ast.Call)
             and ast.unparse(test.func) == "all"
-            and "all" not in self._bound
+            and "all" not in self.bound
             and [type(arg) for arg in test.args] == [ast.GeneratorExp]
         ):
             generator = test.args[0]
@@ -258,7 +272,7 @@ class _Statements(Reader):
                 raise NotPlain
             return
         name = ast.unparse(call.func)
-        if name == "print" and name not in self._bound:
+        if name == "print" and name not in self.bound:
             if not all(isinstance(arg, ast.Constant) for arg in call.args) or call.keywords:
                 raise NotPlain
         elif name in self._functions and not call.args and not call.keywords:
@@ -273,6 +287,24 @@ class _Statements(Reader):
         self.found.append(Assertion(holds, node.lineno, source, message[:2000]))
         if len(self.found) > MAX_CALLS:
             raise NotPlain
+
+
+def _defined(body: Sequence[ast.stmt]) -> list[ast.FunctionDef | ast.ClassDef]:
+    """The functions and classes among statements. Raises NotPlain where one takes the place of another."""
+    found = [one for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    if len({one.name for one in found}) < len(found):
+        raise NotPlain
+    return found
+
+
+def _is_returned(value: Evaluated) -> Evaluated:
+    """That a call whose value gets a name does not raise."""
+
+    def holds(replies: Replies) -> bool:
+        value(replies)
+        return True
+
+    return holds
 
 
 def _is_text(node: ast.stmt) -> bool:

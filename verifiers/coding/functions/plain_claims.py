@@ -57,7 +57,7 @@ def claim_of(reader: Reader, call: ast.Call) -> Evaluated:
     name = ast.unparse(call.func)
     if name in _RAISES and len(call.args) > 1 and not call.keywords:
         function = ast.Call(call.args[1], call.args[2:], [])
-        return _raising(reader.read(function), _classes(call.args[0]))
+        return _raising(reader.read(function), _classes(reader, call.args[0]))
     method = name.removeprefix("self.")
     if method == name or any(one.arg not in ("msg", "places", "delta") for one in call.keywords):
         raise NotPlain
@@ -67,7 +67,7 @@ def claim_of(reader: Reader, call: ast.Call) -> Evaluated:
     options = {str(one.arg) for one in call.keywords} - {"msg"}
     if not count or options or len(call.args) not in (count, count + 1):
         raise NotPlain
-    values = [reader.read(arg) for arg in call.args[:count]]
+    values = reader.several(call.args[:count])
 
     def holds(replies: Replies) -> bool:
         found = [value(replies) for value in values]
@@ -82,7 +82,7 @@ def _near(reader: Reader, call: ast.Call, *, negated: bool) -> Evaluated:
     options = {str(one.arg): reader.literal(one.value) for one in call.keywords if one.arg != "msg"}
     if len(call.args) not in (2, 3) or (len(call.args) == 3 and options):
         raise NotPlain
-    first, second = reader.read(call.args[0]), reader.read(call.args[1])
+    first, second = reader.several(call.args[:2])
     places = reader.literal(call.args[2]) if len(call.args) == 3 else options.get("places", 7)
     delta = options.get("delta")
 
@@ -93,8 +93,9 @@ def _near(reader: Reader, call: ast.Call, *, negated: bool) -> Evaluated:
         if not is_number(one) or not is_number(other) or not isinstance(places, int) or abs(places) > 100:
             raise NoPlainValue
         apart = abs(one - other)
-        near = apart <= delta if delta is not None else round(apart, places) == 0
-        return bool(near) is not negated
+        if delta is not None:  # nothing is true of NaN
+            return bool(apart > delta if negated else apart <= delta)
+        return (round(apart, places) == 0) is not negated
 
     return holds
 
@@ -110,17 +111,18 @@ def raised_by(reader: Reader, node: ast.With) -> Evaluated:
         raise NotPlain
     if not isinstance(inside, ast.Expr | ast.Assign) or not isinstance(inside.value, ast.Call):
         raise NotPlain
-    return _raising(reader.read(inside.value), _classes(context.args[0]))
+    return _raising(reader.read(inside.value), _classes(reader, context.args[0]))
 
 
-def _classes(node: ast.expr) -> frozenset[str]:
+def _classes(reader: Reader, node: ast.expr) -> frozenset[str]:
     """The names of builtin exceptions."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
-    names = frozenset(one.id for one in nodes if isinstance(one, ast.Name))
+    names = [one.id for one in nodes if isinstance(one, ast.Name) and one.id not in reader.bound]
     kinds = [getattr(builtins, name, None) for name in names]
-    if len(names) < len(nodes) or not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+    found = [kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)]
+    if len(found) < len(nodes):
         raise NotPlain
-    return names
+    return frozenset(found)  # IOError is called OSError
 
 
 def _raising(value: Evaluated, classes: frozenset[str]) -> Evaluated:

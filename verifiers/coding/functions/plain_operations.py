@@ -9,15 +9,20 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
-from sandbox_gym.verifiers.coding.functions.wire import decode, set_of
+from sandbox_gym.verifiers.bounded import MAX_PARTS
+from sandbox_gym.verifiers.coding.functions.wire import bodies_of, decode, parse_body, set_of
 
+MAX_CALLS: Final = 1000
 _MAX_ITEMS: Final = 1_000_000
 """Of a literal that is a text or list times a number."""
 _MAX_BITS: Final = 4096
 """Of an integer that is calculated with."""
 _MAX_DIGITS: Final = 400
+_MAX_READ: Final = 64 << 20
+"""Bytes of replies, each as often as a test reads it."""
 
 
 class AnswerRaised(Exception):
@@ -39,14 +44,19 @@ class NotPlain(Exception):
 class Replies:
     """What the calls gave, in their order. Values are built once, and never changed."""
 
-    def __init__(self, replies: Sequence[Mapping[str, object]]) -> None:
-        self._replies = replies
+    def __init__(self, channel: bytes) -> None:
+        self._bodies = list(islice(bodies_of(channel), MAX_CALLS))
         self._values: dict[int, object] = {}
+        self._left = _MAX_READ
 
     def value(self, index: int) -> object:
         """What a call returned. Raises AnswerRaised, NoPlainValue, BadReply."""
+        body = self._bodies[index] if index < len(self._bodies) else b""
+        self._left -= len(body)
+        if not body or self._left < 0:
+            raise NoPlainValue
         if index not in self._values:
-            reply = self._replies[index] if index < len(self._replies) else {}
+            reply = parse_body(body)
             error = reply.get("error")
             if isinstance(error, dict):
                 raise AnswerRaised(str(error["type"]), str(error["message"]), frozenset(error.get("builtins", ())))
@@ -58,7 +68,7 @@ class Replies:
 
 Evaluated = Callable[[Replies], Any]
 """Raises AnswerRaised, NoPlainValue, and what Python's operators raise of the values."""
-NONE: Final = Replies(())
+NONE: Final = Replies(b"")
 
 
 ARITHMETIC: Final[Mapping[type, Callable[..., Any]]] = {
@@ -81,9 +91,7 @@ UNARY: Final[Mapping[type, Callable[..., Any]]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
-CONSTANTS: Final[Mapping[str, float]] = {
-    f"math.{name}": getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")
-}
+CONSTANTS: Final[Mapping[str, float]] = {f"math.{name}": getattr(math, name) for name in ("e", "inf", "pi", "tau")}
 TYPES: Final[Mapping[str, type]] = {
     one.__name__: one for one in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
 }
@@ -93,7 +101,10 @@ def _of_scalar(function: Callable[..., Any]) -> Callable[..., Any]:
     def made(value: object) -> object:
         if not isinstance(value, str | type(None)) and not is_number(value):
             raise NoPlainValue
-        return function(value)
+        result = function(value)
+        if result != result:  # in lists, NaN equals that very NaN alone, and what crossed is another one
+            raise NoPlainValue
+        return result
 
     return made
 
@@ -173,7 +184,16 @@ def within(one: object, many: Any) -> bool:
 
 
 def finite(value: Any) -> Any:
-    """A value that is as long as what crossed."""
-    if isinstance(value, range):
+    """A value of no more items than lists that cross may have."""
+    if isinstance(value, range) or (isinstance(value, str | bytes | bytearray) and len(value) > MAX_PARTS):
         raise NoPlainValue
+    return value
+
+
+def unchangeable(value: object) -> object:
+    """A value that nobody can change."""
+    try:
+        hash(value)
+    except TypeError:
+        raise NoPlainValue from None
     return value

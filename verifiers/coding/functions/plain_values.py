@@ -18,6 +18,7 @@ from sandbox_gym.verifiers.coding.functions.plain_operations import (
     COMPARED,
     CONSTANTS,
     FUNCTIONS,
+    MAX_CALLS,
     NONE,
     TYPES,
     UNARY,
@@ -31,11 +32,11 @@ from sandbox_gym.verifiers.coding.functions.plain_operations import (
     finite,
     is_number,
     made,
+    unchangeable,
     within,
 )
 from sandbox_gym.verifiers.coding.functions.wire import frame_call
 
-MAX_CALLS: Final = 1000
 _WORK: Final = 1_000_000
 """Parts of literals that are looked at while a test is read, and what else takes as long as a few of them."""
 _OPTIONS: Final = frozenset(("rel_tol", "abs_tol", "ndigits", "reverse"))
@@ -46,8 +47,9 @@ class Reader:
     names that mean the row's own things."""
 
     def __init__(self, called: Mapping[str, str], bound: set[str]) -> None:
-        self._called, self._bound = called, bound
-        self._names: dict[str, Evaluated] = {}
+        self._called, self.bound = called, bound
+        self._names: dict[str, tuple[Evaluated, int]] = {}
+        """What they stand for, and how many calls had been made by then."""
         self._passed: dict[int, object] = {}
         """By their identity: literals that the answer may have changed."""
         self._seen: Counter[int] = Counter()
@@ -65,20 +67,22 @@ class Reader:
         """The next expressions are another statement's."""
         self._seen.clear()
 
-    def assign(self, target: ast.expr, node: ast.expr) -> None:
-        """Give a name the value of an expression."""
+    def assign(self, targets: Sequence[ast.expr], node: ast.expr) -> Evaluated:
+        """Give names the value of an expression."""
         value = self.read(node)
         try:
             value = constant(self.known(value))
         except NoPlainValue:
             if self._seen:  # it holds what a later call might change
                 raise NotPlain from None
-        self.bind(target, value)
+        for target in targets:
+            self.bind(target, value)
+        return value
 
     def bind(self, target: ast.expr, value: Evaluated) -> None:
         """Give a name, or names of its items, a value. Raises NotPlain for other targets."""
         if isinstance(target, ast.Name) and target.id not in self._called:
-            self._names[target.id] = value
+            self._names[target.id] = value, len(self.frames)
         elif isinstance(target, ast.Tuple | ast.List):
             items = self.known(value)
             if not isinstance(items, list | tuple) or len(items) != len(target.elts):
@@ -128,24 +132,35 @@ class Reader:
         """Expressions that Python may never come to. Raises NotPlain where these call the answer: it would be called
         for nothing, and could hang."""
         before = len(self.frames)
-        values = self._all(nodes)
+        values = self.several(nodes)
         if len(self.frames) != before:
             raise NotPlain
         return values
 
-    def _all(self, nodes: Sequence[ast.expr]) -> list[Evaluated]:
-        return [self.read(node) for node in nodes]
+    def several(self, nodes: Sequence[ast.expr]) -> list[Evaluated]:
+        """Expressions whose values are made one after the other, and used then."""
+        read = [(self.read(node), len(self.frames)) for node in nodes]
+        return [self._later(value, made) for value, made in read]
+
+    def _later(self, value: Evaluated, made: int) -> Evaluated:
+        """A value that was made after so many calls, and is read now: later ones may have changed it."""
+        if made == len(self.frames):
+            return value
+        try:
+            return constant(self.known(value))
+        except NoPlainValue:
+            return lambda replies: unchangeable(value(replies))
 
     def _name(self, name: str) -> Evaluated:
-        found = self._names.get(name)
-        if found is None:
-            if name in self._bound or name not in TYPES:
+        if name not in self._names:
+            if name in self.bound or name not in TYPES:
                 raise NotPlain
             return constant(TYPES[name])
+        found, made = self._names[name]
         try:
             inside = [id(one) for one in self._changeable(self.known(found))]
         except NoPlainValue:
-            return found
+            return self._later(found, made)
         self._seen.update(inside)
         if not self._passed.keys().isdisjoint(inside):
             raise NotPlain
@@ -155,13 +170,13 @@ class Reader:
         if isinstance(node, ast.Dict):
             if None in node.keys:
                 raise NotPlain
-            keys, values = self._all([key for key in node.keys if key]), self._all(node.values)
+            keys, values = self.several([key for key in node.keys if key]), self.several(node.values)
             return lambda replies: {k(replies): v(replies) for k, v in zip(keys, values, strict=True)}
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return made(list, self.unrolled(node.generators, node.elt))
         for kind, built in ((ast.List, list), (ast.Tuple, tuple), (ast.Set, set)):
             if isinstance(node, kind):
-                return made(built, self._all(node.elts))
+                return made(built, self.several(node.elts))
         raise NotPlain
 
     def unrolled(self, loops: Sequence[ast.comprehension], element: ast.expr) -> list[Evaluated]:
@@ -173,18 +188,18 @@ class Reader:
         for item in self.items(loop.iter):
             self.spend(10)
             self.bind(loop.target, constant(item))
-            found.append(self.read(element))
+            found.append((self.read(element), len(self.frames)))
         self._names = outer
-        return found
+        return [self._later(value, made) for value, made in found]
 
     def items(self, node: ast.expr) -> list[Any]:
         """What a loop over literals is about."""
         if isinstance(node, ast.Call) and not node.keywords:
             name = ast.unparse(node.func)
-            if name in ("enumerate", "zip", "reversed") and name not in self._bound:
+            if name in ("enumerate", "zip", "reversed") and name not in self.bound:
                 lists = [self.items(arg) for arg in node.args]
                 return list({"enumerate": enumerate, "zip": zip, "reversed": reversed}[name](*lists))
-            if name == "range" and name not in self._bound:
+            if name == "range" and name not in self.bound:
                 return self._short(range(*[self.literal(arg) for arg in node.args]))
             if isinstance(node.func, ast.Attribute) and node.func.attr == "items" and not node.args:
                 return self._short(self.literal(node.func.value).items())
@@ -197,7 +212,7 @@ class Reader:
 
     def _compare(self, node: ast.Compare) -> Evaluated:
         """`is` with None, True, False and classes only: there is one of each."""
-        values, tests = self._all([node.left, node.comparators[0]]), []
+        values, tests = self.several([node.left, node.comparators[0]]), []
         values += self.certain(node.comparators[1:])
         for how, right in zip(node.ops, node.comparators, strict=True):
             single = isinstance(right, ast.Constant) and (right.value is None or isinstance(right.value, bool))
@@ -223,8 +238,10 @@ class Reader:
 
     def _binary(self, node: ast.BinOp) -> Evaluated:
         if isinstance(node.op, ast.Mult | ast.Pow):
-            return constant(bounded(node.op, self.literal(node.left), self.literal(node.right)))
-        mine, theirs, how = self.read(node.left), self.read(node.right), ARITHMETIC.get(type(node.op))
+            product = bounded(node.op, self.literal(node.left), self.literal(node.right))
+            self.spend(len(product) if isinstance(product, str | bytes | list | tuple) else 1)
+            return constant(product)
+        (mine, theirs), how = self.several([node.left, node.right]), ARITHMETIC.get(type(node.op))
         if how is None:
             raise NotPlain
 
@@ -252,7 +269,7 @@ class Reader:
         if name in self._called:
             return self._answers(node, self._called[name])
         function, starred = FUNCTIONS.get(name), any(isinstance(arg, ast.Starred) for arg in node.args)
-        if function is None or starred or name.partition(".")[0] in self._bound - {"math"}:
+        if function is None or starred or name.partition(".")[0] in self.bound - {"math"}:
             raise NotPlain
         if name in ("all", "any") and len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             before = len(self.frames)
@@ -260,12 +277,10 @@ class Reader:
             if len(self.frames) != before:  # it may end at the first
                 raise NotPlain
             return lambda replies: function(item(replies) for item in items)
-        args, kwargs = self._all(node.args), {str(one.arg): self.read(one.value) for one in node.keywords}
+        args, kwargs = self.several(node.args), {str(one.arg): self.literal(one.value) for one in node.keywords}
         if kwargs.keys() - _OPTIONS:
             raise NotPlain
-        return lambda replies: function(
-            *[finite(arg(replies)) for arg in args], **{key: value(replies) for key, value in kwargs.items()}
-        )
+        return lambda replies: function(*[finite(arg(replies)) for arg in args], **kwargs)
 
     def _answers(self, node: ast.Call, function: str) -> Evaluated:
         args: list[Any] = []
@@ -273,9 +288,10 @@ class Reader:
         for arg in node.args:
             args += self.items(arg.value) if isinstance(arg, ast.Starred) else [self.literal(arg)]
         for one in node.keywords:
-            kwargs |= self.literal(one.value) if one.arg is None else {one.arg: self.literal(one.value)}
-        passed = {id(one): one for one in self._changeable([args, kwargs])}
-        if any(self._seen[one] > 1 for one in passed):
+            kwargs.update(**(self.literal(one.value) if one.arg is None else {one.arg: self.literal(one.value)}))
+        changeable = self._changeable([*args, *kwargs.values()])
+        passed = {id(one): one for one in changeable}
+        if len(passed) < len(changeable) or any(self._seen[one] > 1 for one in passed):
             raise NotPlain
         self._passed.update(passed)
         index = len(self.frames)

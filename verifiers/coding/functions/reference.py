@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox_gym.contract import Outcome
-from sandbox_gym.verifiers.coding.functions.wire import BadReply, decode, parse_replies
+from sandbox_gym.verifiers.coding.functions.wire import BadReply, bodies_of, decode, parse_body
 
 RELATIVE = 1e-7
 ABSOLUTE_FOR_FLOATS = 1e-6
@@ -43,7 +43,7 @@ class ReferenceFailed(Exception):
 def expected_values(tests: ReferenceTests, outcome: Outcome) -> list[object]:
     """The reference's value for each call. Raises ReferenceFailed."""
     try:
-        replies = parse_replies(outcome.channel)
+        replies = [parse_body(body) for body in bodies_of(outcome.channel)]
         values = [decode(reply["value"]) for reply in replies if "value" in reply]
     except (BadReply, RecursionError) as error:
         raise ReferenceFailed(f"the reference's values can't be read: {error}") from None

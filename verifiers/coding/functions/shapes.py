@@ -214,7 +214,10 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     if not isinstance(test, str):
         raise wrong(f"{ROOT}.test", test, "give Python source that defines check(candidate)")
     prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
-    name = identifier(row.get("entry_point"), f"{ROOT}.entry_point")
+    name = row.get("entry_point")
+    if isinstance(name, str):  # LeetCodeDataset's rows say how it is called
+        name = name.removeprefix("Solution().")
+    name = identifier(name, f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
     module, reference = module_of(row), text(row, "canonical_solution")
     test, style = without_runners(test, tree), _style(row, tree, module)

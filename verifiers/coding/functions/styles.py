@@ -163,19 +163,23 @@ def _of_script(script: Sequence[ast.stmt], setup: str) -> tuple[str, Style]:
 
 
 def _called(whole: ast.Module, setup: ast.Module) -> str:
-    """The function that the asserts call, or have a name of theirs for, and the row does not define. Raises
+    """The function that the asserts call, pass on or have a name of theirs for, and the row does not define. Raises
     RequestError where there is none."""
     known = set(dir(builtins))
     nodes = list(ast.walk(whole))
     for node in (*ast.walk(setup), *nodes):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             known.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             known |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            known.add(node.name)
     set_here = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     called = [one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
-    named = [one.id for one in nodes if isinstance(one, ast.Name)] if set_here.intersection(called) else []
-    for name in sorted(called + named, key=set_here.__contains__):
+    passed = [one.id for one in nodes if isinstance(one, ast.Name) and one.id not in set_here]
+    for name in sorted(called + passed, key=set_here.__contains__):
         if name not in known:
             return name
     raise RequestError(f"{ROOT}.test_list", "calls no function of the answer", "give entry_point")

@@ -65,21 +65,20 @@ def parse_reply(channel: bytes) -> dict[str, object]:
         raise BadReply("the function gave no answer")
     if int.from_bytes(channel[:4], "big") != len(channel) - 4:
         raise BadReply("the answer's length is not what it says")
-    return _parse_body(channel[4:])
+    return parse_body(channel[4:])
 
 
-def parse_replies(channel: bytes) -> list[dict[str, object]]:
-    """Replies that follow each other. Raises BadReply."""
-    replies = []
+def bodies_of(channel: bytes) -> Iterator[bytes]:
+    """The texts of replies that follow each other."""
     start = 0
     while start < len(channel):
         size = int.from_bytes(channel[start : start + 4], "big")
-        replies.append(_parse_body(channel[start + 4 : start + 4 + size]))
+        yield channel[start + 4 : start + 4 + size]
         start += 4 + size
-    return replies
 
 
-def _parse_body(body: bytes) -> dict[str, object]:
+def parse_body(body: bytes) -> dict[str, object]:
+    """One reply. Raises BadReply."""
     try:
         reply = loads(body, REPLY)
     except TooMuch as error:
