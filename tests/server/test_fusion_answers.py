@@ -25,6 +25,17 @@ BLOCK = f"```python\n{CODE}```"
 PROGRAM = "print(2 * int(input()))\n"
 ROWS: dict[str, Document] = {
     "MBPP": {"id": 1, "content": "c", "labels": '{"test_setup_code": ""}', "test": '["assert twice(2) == 4"]'},
+    "MBPP's own": {
+        "task_id": 1,
+        "text": "c",
+        "test_imports": ["import math"],
+        "test_list": ["assert math.isclose(twice(2), 4)"],
+    },
+    "TACO": {
+        "id": 7,
+        "content": "c",
+        "input_output": '{"fn_name": "twice", "inputs": [[2], [3]], "outputs": [[4], [6]]}',
+    },
     "HumanEval": {
         "id": 2,
         "content": 'def twice(n):\n    """ Doubles. """\n',
