@@ -54,3 +54,15 @@ async def test_a_program_of_many_files(box: Sandbox) -> None:
         run = Run("one", Program("fork", files), limits=LIMITS)
         assert await outcomes_of(box, run, run) == [f"{sum(numbers)}\n"] * 2
     assert await box.reset()
+
+
+async def test_a_program_writes_in_every_folder_of_its_files(box: Sandbox) -> None:
+    source = b"for name in ('a/o', 'a/b/o', 'a/b/c/o', 'a/x/o'): open(name, 'w').write('1')\nprint(2)"
+    files = {"main.py": source, "a/b/c/given": b"1", "a/x/given": b"2"}
+    for mode in ("fork", "exec"):
+        program = (
+            Program("fork", files) if mode == "fork" else Program("exec", files, argv=("/usr/bin/python3", "main.py"))
+        )
+        async with box.run_all([Run("one", program, limits=LIMITS)]) as outcomes:
+            found = [(outcome.stdout, outcome.stderr) async for outcome in outcomes]
+        assert found == [(b"2\n", b"")]

@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.coding.languages.csharp import CSHARP, SCRIPT
 from sandbox_gym.verifiers.coding.languages.csharp.lowering import lowered
 from tests.languages.csharp_later import HEAD, LATER
 from tests.languages.csharp_longer import LONGER
+from tests.languages.csharp_meaning import MEANING
 from tests.languages.csharp_programs import RIGHT, WRONG
 
 needs = pytest.mark.skipif(not Path(CSHARP.toolchain).exists(), reason="no mcs on this machine")
@@ -30,7 +31,9 @@ async def judged(engine: Engine, source: str, given: str, wanted: str) -> Verdic
 
 PROGRAMS = {
     **RIGHT,
-    **{name: (given, wanted, HEAD + source) for name, (given, wanted, source) in {**LATER, **LONGER}.items()},
+    **{
+        name: (given, wanted, HEAD + source) for name, (given, wanted, source) in {**LATER, **LONGER, **MEANING}.items()
+    },
 }
 
 
@@ -74,6 +77,10 @@ def test_what_is_no_program_is_left_to_the_compiler(source: str) -> None:
 def test_items_of_a_nested_tuple_are_told_from_members_of_their_names() -> None:
     source = "class A { List<List<(int Key, int Value)>> l; int f() => n.Value.Value + n.Value.Key + pair.Key; }"
     assert "n.Value.Item2 + n.Value.Item1 + pair.Key" in lowered(source)
+
+
+def test_a_place_that_is_counted_on_is_not_copied() -> None:
+    assert "a[i++] ??= 5" in lowered("int?[] a = new int?[3]; int i = 0; a[i++] ??= 5;")
 
 
 def test_a_program_of_a_thousand_lines_is_rewritten() -> None:

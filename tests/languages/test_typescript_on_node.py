@@ -30,6 +30,14 @@ RIGHT = {
     + "import { createInterface, Interface } from 'node:readline';\n"
     "let r: Interface, s: m2.Interface, t: NodeJS.Timeout;\n"
     "console.log([m0.readFileSync, createInterface, m7.parse].length);\n",
+    "what is read is text": "import * as fs from 'fs';\n"
+    "import { readFileSync, Stats } from 'node:fs';\nimport own from 'fs';\n"
+    "function map<T, U>(xs: T[], f: (x: T) => U): U[] { return xs.map(f); }\nlet s: Stats;\n"
+    "const lines = fs.readFileSync('main.ts', 'utf-8').trim().split('\\n').slice(0, 3);\n"
+    "const bytes = readFileSync('main.ts').toString().split('\\n').map(Number);\n"
+    "const m = new Map(lines.map((l) => [l, l.length]));\nown.writeSync(1, '');\n"
+    "const sorted = [...new Set(bytes)].sort((a, b) => a - b).length + [...m.values()][0].toFixed().length;\n"
+    "console.log(map(lines, (l) => l.length).length + (sorted > 0 ? 0 : 1));\n",
     "declared by itself": "declare const require: any;\ndeclare function setTimeout(f: any): number;\n"
     "declare const process: any;\nconst fs = require('fs');\nconsole.log(process && fs ? 3 : 0);\n",
     "a newer library": "const a = [3, 1].at(-1)! + [1, 2].findLast(x => x > 1)!;\n"
@@ -49,7 +57,7 @@ WRONG = {
     "syntax": "const name: = 3;\n",
     "the document": "document.body.own = 3;\n",
 }
-DAILY = ("a browser's names", "modules", "a browser's name of a wrong type")
+DAILY = ("what is read is text", "a browser's names", "modules", "a browser's name of a wrong type")
 needs = pytest.mark.skipif(not Path(typescript.TYPESCRIPT.toolchain).exists(), reason="no tsc on this machine")
 
 

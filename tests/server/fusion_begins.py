@@ -212,6 +212,40 @@ BEGINS: Final[dict[str, tuple[str, str, str, str, tuple[str, ...], tuple[str, ..
         ("class Problem", "private Problem()", "Problem.g(", '"Solution"'),
         (" Solution",),
     ),
+    "Java: braces in a block of text": (
+        "java",
+        "",
+        'class Solution {\n    static final String D = """\n        class T { "}" {{\n        """;\n'
+        "    int f(int n) { return 2 * n; }\n}\n",
+        "class T { public static void main(String[] a) { assert new Solution().f(2) == 4; } }\n",
+        ("class Solution", "return 2 * n; }\n}\n"),
+        ("}\n}\n}",),
+    ),
+    "JavaScript: braces in a text in a text": (
+        "javascript",
+        "",
+        "function f(n) {\n  const t = `${[n].map((x) => `${x}{`)}`;\n  return 2 * n;\n}\n",
+        _JS,
+        ("return 2 * n;\n}\n",),
+        ("}\n}\n}",),
+    ),
+    "C++: raw texts": (
+        "cpp",
+        "",
+        'const char* D = R"(" {)";\nconst char* E = R"x(}}")x";\nint f(int n) { return 2 * n; }\n',
+        _CPP,
+        ("return 2 * n; }\n",),
+        ("2 * n; }\n}",),
+    ),
+    "C#: a namespace that prompt, answer and test are in": (
+        "csharp",
+        "using System;\n\nnamespace A.B\n{\n    public class S\n    {\n"
+        "        // doubles\n        public static int F(int n)\n        {\n",
+        f"using System;\nnamespace A.B\n{{\n{_CS_F}class T {{ static void Main() {{ S.F(1); }} }}\n}}\n",
+        f"\nnamespace A.B\n{{\n{_CS}}}\n",
+        ("class S", "int F(", "Main(", "namespace A.B"),
+        ("S.F(1)",),
+    ),
     "Go: imports of several lines": (
         "go_test",
         'package p\n\nimport (\n    "testing"\n)\n\n// G helps.\nfunc G() int { return 2 }\n\nfunc f(n int) int {\n',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,8 +11,11 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionExtra
+from sandbox_gym.server.coding.sandbox_fusion_extract import extracted
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.verifiers.coding import known_language
 from tests.server.test_fusion import CASES, b64
 from tests.server.test_fusion_more import asked, cells
 
@@ -21,6 +25,17 @@ BLOCK = f"```python\n{CODE}```"
 PROGRAM = "print(2 * int(input()))\n"
 ROWS: dict[str, Document] = {
     "MBPP": {"id": 1, "content": "c", "labels": '{"test_setup_code": ""}', "test": '["assert twice(2) == 4"]'},
+    "MBPP's own": {
+        "task_id": 1,
+        "text": "c",
+        "test_imports": ["import math"],
+        "test_list": ["assert math.isclose(twice(2), 4)"],
+    },
+    "TACO": {
+        "id": 7,
+        "content": "c",
+        "input_output": '{"fn_name": "twice", "inputs": [[2], [3]], "outputs": [[4], [6]]}',
+    },
     "HumanEval": {
         "id": 2,
         "content": 'def twice(n):\n    """ Doubles. """\n',
@@ -131,6 +146,27 @@ def test_whatever_that_program_leaves_is_no_fault_of_ours(client: TestClient, lo
     config = {"provided_data": ROWS["AutoEval"], "custom_extract_logic": logic}
     failed = client.post("/submit", json={"completion": "x", "config": config})
     assert (failed.status_code, failed.json()["error"]["field"]) == (422, "config.custom_extract_logic"), failed.text
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "use", "test"),
+    [
+        ("java", "class Solution { int f() { return 1; } }",
+         "public class Main { int g() { return new Solution().f(); } }",
+         "class Main { void main() { assert new Solution().f() == 1; } }"),
+        ("go", "func F(n int) int { return n }", "func TestG(t *testing.T) { F(1) }",
+         "func TestF(t *testing.T) { if F(1) != 1 { t.Fail() } }"),
+        ("cpp", "int f(vector<int> v) { return 1; }", "int main() { if (f({})) cout << f({1}); }",
+         "int main() { assert(f({}) == 1); }"),
+        ("r", "f <- function(n) n", "print(f(1))", "stopifnot(f(1) == 1)"),
+        ("racket", "(define (f n) n)", "(displayln (f 1))", "(check-equal? (f 1) 1)"),
+    ],
+)  # fmt: skip
+def test_the_block_that_counts_defines_what_the_test_calls(language: str, code: str, use: str, test: str) -> None:
+    written = f"```{language}\n{code}\n```\nUse it:\n```{language}\n{use}\n```"
+    find = partial(extracted, few_shot=False, program=False, extra=FusionExtra(), test=test)
+    assert find(written, known_language(language, "language")).code.strip() == code
+    assert find(f"```{language}\n{use}\n```\n{written}", known_language(language, "language")).code.strip() == code
 
 
 def test_a_program_s_language_is_its_fences_where_nothing_else_says_one(client: TestClient) -> None:

@@ -193,7 +193,7 @@ def test_datasets_are_the_users_rows(client: TestClient) -> None:
 @pytest.mark.parametrize("language", [None, "python"])
 def test_submit_to_a_dataset(client: TestClient, language: str | None) -> None:
     """As the SDK sends a config: what is not set is null."""
-    config = {"language": language, "compile_timeout": None, "run_timeout": None, "provided_data": None, "locale": None}
+    config = {"language": language, "compile_timeout": None, "run_timeout": None, "provided_data": None, "extra": None}
 
     def submit(row: object, completion: str, **more: object) -> Document:
         answer = asked(client, "submit", dataset="mine", id=row, completion=completion, config={**config, **more})

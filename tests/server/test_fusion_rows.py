@@ -139,7 +139,20 @@ def test_what_runs_a_row_s_test(labels: Document, dataset: str, test: str, langu
 
 
 LONG = (
-    *("main() ", "{", "int main(", "class A ", "@a\n", "import x;\n", "{\nclass A\n", "package p\n", "main = a\n"),
+    *(
+        'R"(',
+        'r#"',
+        "`${",
+        "main() ",
+        "{",
+        "int main(",
+        "class A ",
+        "@a\n",
+        "import x;\n",
+        "{\nclass A\n",
+        "package p\n",
+        "main = a\n",
+    ),
     *(
         "import {a} from 'b'\n",
         "const a = require('b')\n",

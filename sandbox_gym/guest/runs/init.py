@@ -200,15 +200,22 @@ def _link_python(folder):
                 raise
 
 
+def _missing_folders(path):
+    """The folders that a file wants, the outermost first: the program may write in each of them."""
+    missing = []
+    while not os.path.isdir(path := os.path.dirname(path)):
+        missing.append(path)
+    return reversed(missing)
+
+
 def _write_files(spec, files):
     uid = spec["uid"]
     for path, fd in zip(spec["files"], files):
         target = os.path.join(spec["workdir"], path)
-        parent = os.path.dirname(target)
-        if not os.path.isdir(parent):
-            os.makedirs(parent)
+        for folder in _missing_folders(target):
+            os.mkdir(folder)
             if uid:
-                os.chown(parent, uid, uid)
+                os.chown(folder, uid, uid)
         mode = 0o755 if spec["mode"] == "exec" else 0o644
         out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         size, offset = os.fstat(fd).st_size, 0

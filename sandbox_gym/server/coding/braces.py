@@ -27,7 +27,13 @@ BRACED: Final = frozenset(
     }
 )
 """Languages of which a test may close a block that its answer has opened."""
-BRACE: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|`[^`]*`|//[^\n]*|/\*.*?\*/|[{}]', re.DOTALL)
+BRACE: Final = re.compile(
+    r'"{3}.*?"{3}|\bR"(?P<raw>[^()\s]{0,16})\(.{0,2000}?\)(?P=raw)"|\br(?P<sharps>\#{1,9})".{0,2000}?"(?P=sharps)'
+    r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|`(?:[^`$]|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*`|`[^`]*`'
+    r"|//[^\n]*|/\*.*?\*/|[{}]",
+    re.DOTALL,
+)
+"""Or a text or a comment, in which they are none."""
 _TYPE: Final = re.compile(
     r"^[ \t]*((?:@\w+(?:\([^()]{0,200}\))?\s{1,9}){0,9})(public\s+)?"
     r"((?:(?:abstract|final|sealed|static|strictfp|case|internal|private|protected|partial|readonly|ref|unsafe|data|open|enum"

@@ -91,9 +91,9 @@ def _renamed(code: str, name: str, other: str) -> str:
 
 
 def without_namespaces(code: str, test: str) -> str:
-    """What C#'s namespaces hold, without those that the test does not speak of."""
+    """What C#'s namespaces hold, without those that the test does not speak of, other than to be in one itself."""
     for found in reversed(list(re.finditer(r"^[ \t]*namespace\s+([\w.]+)\s*([;{])", code, re.MULTILINE))):
-        if not re.search(rf"(?<![\w.]){re.escape(found[1])}(?!\w)", test):
+        if not re.search(rf"(?<![\w.])(?<!namespace ){re.escape(found[1])}(?!\w)", test):
             end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
             code = code[: found.start()] + code[found.end() : end].removesuffix("}") + code[end:]
     return code

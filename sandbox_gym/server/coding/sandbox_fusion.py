@@ -79,6 +79,11 @@ class Timeouts(BaseModel):
         return replace(caller, deadline_s=longest_s + self.run_timeout + ANSWER_GRACE_S)
 
 
+def without_unset(value: object) -> object:
+    """Null, as its SDK sends what is not set, is the default."""
+    return {name: held for name, held in value.items() if held is not None} if isinstance(value, dict) else value or {}
+
+
 class FusionRunCode(Timeouts):
     """SandboxFusion's RunCodeRequest; files in base64. Known by a field that only it has."""
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import anyio.to_thread
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding import predictions
-from sandbox_gym.server.coding.sandbox_fusion import Timeouts
+from sandbox_gym.server.coding.row_tests import setup_of, test_of, unpacked
+from sandbox_gym.server.coding.sandbox_fusion import Timeouts, without_unset
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
@@ -65,7 +66,7 @@ class FusionConfig(Timeouts):
 
     language: str | None = None
     provided_data: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MAX_ROWS)] | None = None
-    extra: FusionExtra = Field(default_factory=FusionExtra)
+    extra: Annotated[FusionExtra, BeforeValidator(without_unset)] = Field(default_factory=FusionExtra)
     custom_extract_logic: str | None = None
     is_fewshot: bool | None = None
     locale: str | None = None
@@ -231,21 +232,14 @@ def _id(row: Document) -> Id:
 
 def labels_of(row: Document) -> dict[str, object]:
     """Text of JSON in a table's column, too."""
-    found = _unpacked(row.get("labels"))
+    found = unpacked(row.get("labels"))
     return found if isinstance(found, dict) else {}
-
-
-def _unpacked(value: object) -> object:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
 
 
 def _prompt(row: Document, config: FusionConfig) -> FusionPrompt:
     """As AutoEval puts it together: the row's context, few-shot examples where they are asked for, its question."""
     labels, extra, tests = labels_of(row), config.extra, test_of(row)
-    prompt = _said(row, "prompt", "content", "description") or predictions.question(row, extra.mode)
+    prompt = _said(row, "prompt", "content", "description", "text") or predictions.question(row, extra.mode)
     prompt += f"\n\n{row['code_preface']}" if row.get("code_preface") else ""
     if isinstance(tests, list) and tests and isinstance(tests[0], str):  # how the function is called
         prompt += f"\n\nA test of it:\n\n{tests[0]}"
@@ -281,18 +275,6 @@ def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None
     return runner if sign is not None and sign.search(source) else named
 
 
-def test_of(row: Document) -> object:
-    """A row's tests under the name that its dataset has for them; LiveCodeBench's inputs and outputs as cases."""
-    test = _unpacked(next((row[name] for name in ("test", "tests", "input_output") if name in row), None))
-    test = _unpacked(test["input_output"]) if isinstance(test, dict) and "input_output" in test else test
-    if not isinstance(test, dict) or test.get("fn_name"):
-        return test
-    given, said = test.get("inputs"), test.get("outputs")
-    if isinstance(given, list) and isinstance(said, list) and len(given) == len(said):
-        return [{"input": {"stdin": one}, "output": {"stdout": other}} for one, other in zip(given, said, strict=True)]
-    return test
-
-
 def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -> Tests:
     """A row's tests, by their form. Raises RequestError."""
     own, test, labels = row.get("verifier_metadata"), test_of(row), labels_of(row)
@@ -303,14 +285,14 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         code, test_list = predictions.tested(row, completion, "output" if mode.endswith("output") else "input")
         return Tests({"test_list": test_list}, answer=code)
     if isinstance(test, list) and test and all(isinstance(one, str) for one in test):
-        return Tests({"test_list": test, "test_setup_code": labels.get("test_setup_code") or ""})
+        return Tests({"test_list": test, "test_setup_code": setup_of(row, labels)})
     if isinstance(test, list) and test:
         inputs = [_text(case, "input", "stdin", index) for index, case in enumerate(test)]
         outputs = [_text(case, "output", "stdout", index) for index, case in enumerate(test)]
         return Tests({"unit_tests": {"inputs": inputs, "outputs": outputs}}, test)
     if isinstance(test, dict) and "fn_name" in test:
         return Tests({"unit_tests": test})
-    asset = _unpacked(test.get("asset")) if isinstance(test, dict) else None
+    asset = unpacked(test.get("asset")) if isinstance(test, dict) else None
     test = test.get("code") if isinstance(test, dict) else test
     if not isinstance(test, str) or not test.strip():
         raise RequestError("config.provided_data.test", "is no list of tests", _NO_TESTS)

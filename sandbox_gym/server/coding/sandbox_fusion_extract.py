@@ -20,6 +20,14 @@ from sandbox_gym.verifiers.coding import PYTHON, Language, blocks_of, extract_co
 
 Kind = Literal["fenced", "incomplete_fenced", "heuristic", "empty"]
 _DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
+_DEFINED: Final = re.compile(
+    r"\b(?:def|function|sub|fn|func|fun|class|struct|interface|trait|enum|record|object|module|const|let|var)\s{1,9}"
+    r"(?:\([^()]{0,200}\)\s{0,9})?([A-Za-z_]\w{0,99})|\b([A-Za-z_]\w{0,99})\s{0,9}\([^;{}()]{0,500}\)[\w\s,.:&*-]{0,200}\{"
+    r"|\b([A-Za-z_]\w{0,99})\s{0,9}(?:<-|=)\s{0,9}function\b|\(define\s+\(?([^\s()]{1,100})"
+)
+_KEYWORDS: Final = frozenset(
+    {"if", "for", "while", "switch", "catch", "foreach", "using", "lock", "main", "Main", "test"}
+)
 _CODE: Final = bounded.Bounds(size_bytes=32 << 20)
 _LOGIC: Final = """
 import json
@@ -56,10 +64,12 @@ def marked_as(name: object, language: Language) -> Language:
     return replace(PYTHON, name=name.lower(), aliases=(), fences=tags)
 
 
-def extracted(completion: str, language: Language, *, few_shot: bool, program: bool, extra: FusionExtra) -> Extracted:
+def extracted(
+    completion: str, language: Language, *, few_shot: bool, program: bool, extra: FusionExtra, test: str = ""
+) -> Extracted:
     """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
-    and where a function is asked for, one that defines something before one that calls it. Few-shot prompts of MBPP end
-    an answer by [DONE]. The request may say which block counts, or that all do."""
+    and where a function is asked for, one that defines something (which the test calls) before one that calls it.
+    Few-shot prompts of MBPP end an answer by [DONE]. The request may say which block counts, or that all do."""
     if few_shot and "```" not in completion:
         completion = completion.partition("[DONE]")[0].rpartition("[BEGIN]")[2]
     closed = blocks_of(completion, language)
@@ -69,13 +79,25 @@ def extracted(completion: str, language: Language, *, few_shot: bool, program: b
     if chosen is not None:
         return Extracted(chosen, "fenced" if chosen.strip() else "empty")
     defining = [body for body in tagged if not program and _DEFINES.search(body)]
-    tagged = defining if defining and PYTHON.name in tags else tagged
+    tagged = defining if defining and PYTHON.name in tags else _called(tagged, test)
     code = tagged[-1] if tagged else extract_code(completion, language) or ""
     if not code.strip():
         return Extracted("", "empty")
     if closed:
         return Extracted(code, "fenced")
     return Extracted(code, "incomplete_fenced" if re.search("```|~~~", completion) else "heuristic")
+
+
+def _called(blocks: list[str], test: str) -> list[str]:
+    """Those that define what a test calls; all where none does."""
+    if len(blocks) < 2:
+        return blocks
+    wanted = set(re.findall(r"[A-Za-z_]\w*", test)) - _defined(test) - _KEYWORDS
+    return [body for body in blocks if not wanted.isdisjoint(_defined(body))] or blocks
+
+
+def _defined(code: str) -> set[str]:
+    return {name for found in _DEFINED.findall(code) for name in found if name}
 
 
 def _chosen(blocks: Sequence[str], extra: FusionExtra) -> str | None:

@@ -125,6 +125,7 @@ class FusionSubmit:
         else:
             written = marked_as(labels_of(row).get("programming_language"), language)
             find = partial(extracted, few_shot=config.is_fewshot is True, program=bool(tests.cases), extra=config.extra)
+            find = partial(find, test=tests.source)
             answer = await judging.asked(partial(find, wanted.completion, written))
         if tests.source:
             return await self._run_with(tests, answer, language, engine, call, wanted)

@@ -27,6 +27,25 @@ OPTIONS: Final = (
 NODE_TYPES: Final = "sandbox_gym_node.d.ts"
 _NODE = b"""
 declare module "*";
+declare module "fs" {
+  interface FileBytes {
+    toString(encoding?: any): string; length: number; [Symbol.iterator](): IterableIterator<number>;
+    [name: string]: any;
+  }
+  export function readFileSync(path: any, options: any): string;
+  export function readFileSync(path: any): FileBytes;
+  export const open: any, openSync: any, close: any, closeSync: any, read: any, readSync: any, readFile: any,
+    write: any, writeSync: any, writeFile: any, writeFileSync: any, appendFile: any, appendFileSync: any,
+    exists: any, existsSync: any, stat: any, statSync: any, fstatSync: any, lstatSync: any, access: any,
+    accessSync: any, mkdir: any, mkdirSync: any, mkdtempSync: any, readdir: any, readdirSync: any, rm: any,
+    rmSync: any, rmdirSync: any, unlink: any, unlinkSync: any, rename: any, renameSync: any, copyFile: any,
+    copyFileSync: any, cpSync: any, chmodSync: any, realpathSync: any, symlinkSync: any, truncateSync: any,
+    fsyncSync: any, watch: any, createReadStream: any, createWriteStream: any, constants: any, promises: any,
+    Stats: any, Dirent: any, ReadStream: any, WriteStream: any;
+  export type Stats = any; export type Dirent = any; export type ReadStream = any; export type WriteStream = any;
+  export type PathLike = any; export type PathOrFileDescriptor = any;
+}
+declare module "node:fs" { export * from "fs"; }
 declare var require: any, module: any, exports: any, process: any, global: any, console: any, performance: any;
 declare var Buffer: any, URL: any, TextEncoder: any, TextDecoder: any, AbortController: any;
 declare var __dirname: string, __filename: string;
@@ -60,7 +79,8 @@ interface Array<T> {
   with(index: number, value: T): T[];
 }
 """
-"""What Node.js has, not a browser, with methods of arrays that are newer than tsc."""
+"""What Node.js has, not a browser, with methods of arrays that are newer than tsc. What a program reads is text: of any
+type, the items of `new Set(lines)` and of a generic function's parameter would be `unknown`."""
 _NODE_OPTIONS: Final = (
     "--target es2020 --lib esnext --moduleDetection force --esModuleInterop --moduleResolution node"
     " --skipDefaultLibCheck --pretty false --outDir ."

@@ -10,14 +10,24 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from sandbox_gym.verifiers.coding.languages.csharp import forms, lowering, patterns, records, targets, tokens
+from sandbox_gym.verifiers.coding.languages.csharp import (
+    forms,
+    local_functions,
+    lowering,
+    patterns,
+    records,
+    targets,
+    texts,
+    tokens,
+)
 from sandbox_gym.verifiers.coding.languages.csharp.library import LIBRARY
 from sandbox_gym.verifiers.coding.languages.language import Language
 
 _LOWERING_FILE, _LIBRARY_FILE = "sandbox_gym_lowering.py", "SandboxGymLater.cs"
 _IMPORTS: Final = re.compile(r"^from (?:__future__|sandbox_gym\S*) import (?:\([^)]*\)|[^\n]*)\n", re.MULTILINE)
 SCRIPT: Final = "".join(
-    _IMPORTS.sub("", inspect.getsource(part)) for part in (tokens, forms, targets, records, patterns, lowering)
+    _IMPORTS.sub("", inspect.getsource(part))
+    for part in (tokens, texts, forms, targets, records, patterns, local_functions, lowering)
 )
 """What rewrites and compiles, for the box, where the parts are one file."""
 _LISTENER_FILE, _CONFIG_FILE = "SandboxGymListener.cs", "main.exe.config"

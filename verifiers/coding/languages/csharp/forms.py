@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
@@ -11,7 +10,9 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
     Tokens,
     closing,
     copied,
+    each,
     is_operand,
+    is_plain,
     made,
     opening,
     operand,
@@ -21,8 +22,6 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
 )
 
 HELPERS = "SandboxGym.Later"
-HOLES = re.compile(r"\{\{|\}\}|\{[^{}]*\}")
-FORGIVEN = re.compile(r"(?<=[\w)\]])!(?=[.\[)},:])")
 REFERENCES = frozenset(
     [
         "string",
@@ -42,6 +41,16 @@ REFERENCES = frozenset(
         "Action",
     ]
 )
+LATER = {
+    "Random": ("Shared",),
+    "Enum": ("GetValues", "GetNames"),
+    "Convert": ("ToHexString",),
+    "Math": ("Log2", "DivRem"),
+    "ArgumentNullException": ("ThrowIfNull",),
+    "char": ("IsAsciiDigit", "IsAsciiLetter", "IsAsciiLetterOrDigit"),
+    "string": ("Create",),
+}
+SETS = frozenset(["=", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "??="])
 STRUCTS = frozenset(["KeyValuePair", "ValueTuple", "Span", "ReadOnlySpan", "Memory", "Nullable"])
 
 
@@ -75,31 +84,10 @@ def simple(tokens: Tokens) -> None:
             and (last.text in MODIFIERS or last.text in ("{", ";", "}"))
         ):
             token.text = ""
-        elif token.kind == "text" and '"""' in token.text[:6] and len(token.text) > 5:
-            token.text = verbatim(token.text)
-        elif token.kind == "text" and token.text.startswith('$"'):
-            token.text = HOLES.sub(lambda hole: FORGIVEN.sub("", hole[0]), token.text)
-        elif token.kind == "text" and token.text.startswith("@$"):
-            token.text = "$@" + token.text[2:]
     for at in range(len(tokens) - 2):
         if [tokens[at].text, tokens[at + 1].text] in (["global", "using"], ["readonly", "struct"], ["ref", "struct"]):
             tokens[at].text = ""
     tokens[:] = [token for token in tokens if token.text or token.kind == "end"]
-
-
-def verbatim(raw: str) -> str:
-    """A raw text as `@"..."`: its lines lose what stands before the closing quotes."""
-    dollars = len(raw) - len(raw.lstrip("$"))
-    quotes = len(raw) - dollars - len(raw[dollars:].lstrip('"'))
-    inner = raw[dollars + quotes : -quotes]
-    if "\n" in inner:
-        lines = inner.split("\n")[1:]
-        indent = len(lines.pop()) if not lines[-1].strip() else 0
-        inner = "\n".join(line[indent:] for line in lines)
-    if dollars > 1:
-        inner = inner.replace("{" * dollars, "\0").replace("}" * dollars, "\1").replace("{", "{{").replace("}", "}}")
-        inner = inner.replace("\0", "{").replace("\1", "}")
-    return ("$" if dollars else "") + '@"' + inner.replace('"', '""') + '"'
 
 
 def generic_struct(tokens: Tokens, at: int) -> bool:
@@ -137,32 +125,37 @@ def nested_tuple(tokens: Tokens, at: int) -> bool:
 
 def coalescing(tokens: Tokens, at: int) -> bool:
     """`a ??= b` is `a = a ?? b`."""
-    if tokens[at].text != "??=":
+    start = operand(tokens, at - 1)
+    if tokens[at].text != "??=" or any(token.text in ("++", "--") for token in tokens[start:at]):
         return False
-    tokens[at : at + 1] = [*made("="), *copied(tokens, operand(tokens, at - 1), at), *made("??")]
+    tokens[at : at + 1] = [*made("="), *copied(tokens, start, at), *made("??")]
     return True
 
 
 def from_the_end(tokens: Tokens, at: int) -> bool:
-    """`a[^1]`, `a[1..]`, `a[..^1]`: by the count of `a`, and by a function."""
+    """`a[^1]`, `a[1..]`, `a[..^1]`: by the count of `a`, and by a function, which asks once for what is no name."""
     if tokens[at].text != "[" or not is_operand(tokens[at - 1]):
         return False
     end, start = closing(tokens, at), operand(tokens, at - 1)
-    whole, inner = text_of(tokens[start:at]).strip(), tokens[at + 1 : end]
+    inner, subject = tokens[at + 1 : end], [*copied(tokens, start, at), Token("", "end", "")]
     dots = [i for i, token in enumerate(inner) if token.text == ".."]
     if not dots and (not inner or inner[0].text != "^"):
         return False
 
-    def index(part: Tokens, missing: str) -> str:
-        text = text_of(part).strip()
-        return missing if not text else f"{HELPERS}.Count({whole}) - ({text[1:]})" if text[0] == "^" else text
-
-    if not dots:
-        tokens[at + 1 : end] = made(index(inner, ""))
+    each(subject, from_the_end)
+    whole = text_of(subject).strip()
+    if not dots and (is_plain(tokens[start:at]) or tokens[end + 1].text in SETS):
+        tokens[at + 1 : end] = made(f"{HELPERS}.Count({whole}) - ({text_of(inner[1:])})")
         return True
-    first, last = index(inner[: dots[0]], "0"), index(inner[dots[0] + 1 :], f"{HELPERS}.Count({whole})")
+
+    def index(part: Tokens) -> str:
+        text = text_of(part).strip()
+        return f"{HELPERS}.End({text[1:] or 0})" if not text or text[0] == "^" else text
+
+    first, last = index(inner[: dots[0]]) if dots and dots[0] else "0", index(inner[dots[0] + 1 :] if dots else inner)
+    taken = f"Part({whole}, {first}, {last})" if dots else f"At({whole}, {last})"
     before = tokens[start].before
-    tokens[start : end + 1] = made(f"{HELPERS}.Part({whole}, {first}, {last})")
+    tokens[start : end + 1] = made(f"{HELPERS}.{taken}")
     tokens[start].before = before
     return True
 
@@ -264,6 +257,37 @@ def apart(tokens: Tokens, at: int, inner: int, close: int) -> bool:
     return True
 
 
+def natural_lambda(tokens: Tokens, at: int) -> bool:
+    """`var f = (int x) => y;`: a helper has the type; no lambda is `static`."""
+    if tokens[at].text == "static" and tokens[at + 1].text in ("(", "async"):
+        opened = at + 1 + (tokens[at + 1].text == "async")
+        if tokens[closing(tokens, opened) + 1].text == "=>":
+            del tokens[at]
+    if [token.text for token in tokens[at : at + 3 : 2]] != ["var", "="]:
+        return False
+    opened = at + 3 + (tokens[at + 3].text == "async")
+    if tokens[opened].text != "(" or tokens[closing(tokens, opened) + 1].text != "=>":
+        return False
+    tokens.insert(statement_end(tokens, at), Token("", "mark", ")"))
+    tokens[at + 3 : at + 3] = made(f"{HELPERS}.Of(")
+    return True
+
+
+def later_member(tokens: Tokens, at: int) -> bool:
+    """`Random.Shared` and other members of today's library, of types that Mono has: they are the helper's."""
+    name = [token.text for token in tokens[at : at + 3]]
+    if name[1] == "." and name[2] in LATER.get(name[0], ()) and tokens[at - 1].text != ".":
+        tokens[at].text = HELPERS
+    elif name == ["StringSplitOptions", ".", "TrimEntries"]:
+        call, depth = at, 0
+        while call and depth >= 0:
+            call -= 1
+            depth += (tokens[call].text == ")") - (tokens[call].text == "(")
+        tokens[call - 1].text = "SplitTrimmed"
+        tokens[at + 2].text = "None"
+    return False
+
+
 def using_declaration(tokens: Tokens, at: int) -> bool:
     """`using var a = b; ...` up to the block's end is `using (var a = b) { ... }`."""
     if (
@@ -287,12 +311,12 @@ def using_declaration(tokens: Tokens, at: int) -> bool:
 
 
 def with_expression(tokens: Tokens, at: int) -> bool:
-    """`a with { B = c }` of a record: a helper sets what is given in a copy."""
+    """`a with { B = c }` of a record: what is given is set in a copy."""
     if tokens[at].text != "with" or tokens[at + 1].text != "{":
         return False
     start, end = operand(tokens, at - 1), closing(tokens, at + 1)
     copy = f"sandbox_gym_{at}"
     given = "".join(f"{copy}.{text_of(part).strip()}; " for part in parted(tokens[at + 2 : end]))
     whole = text_of(tokens[start:at]).strip()
-    tokens[start : end + 1] = made(f"{HELPERS}.With({whole}.SandboxGymCopy(), {copy} => {{ {given}}})")
+    tokens[start : end + 1] = made(f"{HELPERS}.Let({whole}.SandboxGymCopy(), {copy} => {{ {given}return {copy}; }})")
     return True

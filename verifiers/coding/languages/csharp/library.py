@@ -28,19 +28,57 @@ namespace SandboxGym {
         public static D Item4<A, B, C, D>(IParts<A, B, C, D> r) { return r.Item4; }
         public static int Count(string s) { return s.Length; }
         public static int Count<T>(ICollection<T> s) { return s.Count; }
-        public static string Part(string s, int from, int to) { return s.Substring(from, to - from); }
-        public static T[] Part<T>(T[] s, int from, int to) {
-            if (to < from) throw new ArgumentOutOfRangeException();
-            var part = new T[to - from]; Array.Copy(s, from, part, 0, part.Length); return part;
+        public static Func<R> Of<R>(Func<R> f) { return f; }
+        public static Action Of(Action f) { return f; }
+        public static Func<A, R> Of<A, R>(Func<A, R> f) { return f; }
+        public static Action<A> Of<A>(Action<A> f) { return f; }
+        public static Func<A, B, R> Of<A, B, R>(Func<A, B, R> f) { return f; }
+        public static Action<A, B> Of<A, B>(Action<A, B> f) { return f; }
+        public static Func<A, B, C, R> Of<A, B, C, R>(Func<A, B, C, R> f) { return f; }
+        public static Action<A, B, C> Of<A, B, C>(Action<A, B, C> f) { return f; }
+        public static readonly Random Shared = new Random();
+        public static T[] GetValues<T>() { return (T[])Enum.GetValues(typeof(T)); }
+        public static Array GetValues(Type type) { return Enum.GetValues(type); }
+        public static string[] GetNames<T>() { return Enum.GetNames(typeof(T)); }
+        public static string[] GetNames(Type type) { return Enum.GetNames(type); }
+        public static string ToHexString(byte[] s) { return BitConverter.ToString(s).Replace("-", ""); }
+        public static double Log2(double x) { return Math.Log(x, 2); }
+        public static ValueTuple<int, int> DivRem(int a, int b) { return new ValueTuple<int, int>(a / b, a % b); }
+        public static ValueTuple<long, long> DivRem(long a, long b) { return new ValueTuple<long, long>(a / b, a % b); }
+        public static int DivRem(int a, int b, out int rest) { return Math.DivRem(a, b, out rest); }
+        public static long DivRem(long a, long b, out long rest) { return Math.DivRem(a, b, out rest); }
+        public static void ThrowIfNull(object o, string name = null) {
+            if (o == null) throw new ArgumentNullException(name);
         }
-        public static List<T> Part<T>(List<T> s, int from, int to) { return s.GetRange(from, to - from); }
+        public static bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
+        public static bool IsAsciiLetter(char c) { return c < 128 && char.IsLetter(c); }
+        public static bool IsAsciiLetterOrDigit(char c) { return c < 128 && char.IsLetterOrDigit(c); }
+        public static string Create(IFormatProvider of, string s) { return s; }
+        public struct Place {
+            public int At; public bool IsEnd;
+            public static implicit operator Place(int at) { return new Place { At = at }; }
+            public int In(int count) { return IsEnd ? count - At : At; }
+        }
+        public static Place End(int at) { return new Place { At = at, IsEnd = true }; }
+        public static char At(string s, Place at) { return s[at.In(s.Length)]; }
+        public static T At<T>(IList<T> s, Place at) { return s[at.In(s.Count)]; }
+        public static string Part(string s, Place from, Place to) {
+            return s.Substring(from.In(s.Length), to.In(s.Length) - from.In(s.Length));
+        }
+        public static T[] Part<T>(T[] s, Place from, Place to) {
+            int start = from.In(s.Length), count = to.In(s.Length) - start;
+            if (count < 0) throw new ArgumentOutOfRangeException();
+            var part = new T[count]; Array.Copy(s, start, part, 0, count); return part;
+        }
+        public static List<T> Part<T>(List<T> s, Place from, Place to) {
+            return s.GetRange(from.In(s.Count), to.In(s.Count) - from.In(s.Count));
+        }
         public static bool Same<T>(T value, T other) { return EqualityComparer<T>.Default.Equals(value, other); }
         public static bool Bind<T>(T value, out T name) { name = value; return true; }
         public static bool As<T>(object value, out T name) {
             bool has = value is T; name = has ? (T)value : default(T); return has;
         }
         public static R Let<T, R>(T value, Func<T, R> then) { return then(value); }
-        public static T With<T>(T copy, Action<T> set) { set(copy); return copy; }
         public static A Item1<A, B>(KeyValuePair<A, B> p) { return p.Key; }
         public static B Item2<A, B>(KeyValuePair<A, B> p) { return p.Value; }
         public static A Item1<A, B>(ValueTuple<A, B> t) { return t.Item1; }
@@ -116,6 +154,19 @@ namespace System.Collections.Generic {
 }
 namespace System.Linq {
     public static class LaterEnumerable {
+        public static string[] SplitTrimmed(this string s, char at, StringSplitOptions o) {
+            return Trimmed(s.Split(at), o);
+        }
+        public static string[] SplitTrimmed(this string s, string at, StringSplitOptions o) {
+            return Trimmed(s.Split(new[] { at }, StringSplitOptions.None), o);
+        }
+        public static string[] SplitTrimmed(this string s, char[] at, StringSplitOptions o) {
+            return Trimmed(s.Split(at), o);
+        }
+        static string[] Trimmed(string[] parts, StringSplitOptions o) {
+            var all = parts.Select(part => part.Trim());
+            return all.Where(part => part != "" || o == StringSplitOptions.None).ToArray();
+        }
         public static T MaxBy<T, K>(this IEnumerable<T> s, Func<T, K> key) { return Best(s, key, 1); }
         public static T MinBy<T, K>(this IEnumerable<T> s, Func<T, K> key) { return Best(s, key, -1); }
         static T Best<T, K>(IEnumerable<T> s, Func<T, K> key, int sign) {
@@ -142,6 +193,17 @@ namespace System.Linq {
         }
         public static IEnumerable<SandboxGym.Zipped<A, B>> Zip<A, B>(this IEnumerable<A> s, IEnumerable<B> other) {
             return s.Zip(other, (a, b) => new SandboxGym.Zipped<A, B> { First = a, Second = b });
+        }
+        public static T FirstOrDefault<T>(this IEnumerable<T> s, Func<T, bool> has, T other) {
+            foreach (var item in s) if (has(item)) return item;
+            return other;
+        }
+        public static T FirstOrDefault<T>(this IEnumerable<T> s, T other) { return s.FirstOrDefault(_ => true, other); }
+        public static IEnumerable<KeyValuePair<K, int>> CountBy<T, K>(this IEnumerable<T> s, Func<T, K> key) {
+            return s.GroupBy(key).Select(g => new KeyValuePair<K, int>(g.Key, g.Count()));
+        }
+        public static IEnumerable<ValueTuple<int, T>> Index<T>(this IEnumerable<T> s) {
+            return s.Select((item, at) => new ValueTuple<int, T>(at, item));
         }
         public static IOrderedEnumerable<T> Order<T>(this IEnumerable<T> s) { return s.OrderBy(item => item); }
         public static IOrderedEnumerable<T> OrderDescending<T>(this IEnumerable<T> s) {

@@ -16,6 +16,7 @@ from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
     Tokens,
     closing,
     is_operand,
+    is_plain,
     made,
     operand,
     parted,
@@ -98,9 +99,6 @@ class Arm:
             text = token.text
             if token.kind == "word" and text in self.names and not (at and tokens[at - 1].text in (".", "?.")):
                 text = self.names[text]
-            elif token.kind == "text" and "$" in text[:2]:
-                for name, new in self.names.items():
-                    text = re.sub(rf"(?<=[{{ (,+*/<>=!?:-]){re.escape(name)}(?!\w)(?=[^{{}}]*\}})", new, text)
             parts.append(token.before + text)
         return "".join(parts).strip()
 
@@ -201,11 +199,6 @@ def outermost(tokens: Tokens, word: str) -> list[int]:
         if depth == 0 and token.text == word:
             found.append(at)
     return found
-
-
-def is_plain(tokens: Tokens) -> bool:
-    """A value that may be asked for more than once."""
-    return not any(token.text in ("(", "++", "--", "await", "=") for token in tokens)
 
 
 def is_pattern(tokens: Tokens, at: int) -> bool:

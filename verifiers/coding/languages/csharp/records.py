@@ -65,7 +65,7 @@ def record(tokens: Tokens, at: int) -> bool:
     if is_record:
         inherited = POSITIONS.get(base.strip(" :").partition(",")[0].partition("<")[0], [])
         copy = f"public {name}{generic} SandboxGymCopy() {{ return ({name}{generic})MemberwiseClone(); }} "
-        own = (copy if kind == "class" else "") + written(name, generic, fields, after, inherited, kind)
+        own = copy + written(name, generic, fields, given + after, inherited)
         parts = f"SandboxGym.IParts<{', '.join(one for one, _ in fields)}>" if 1 < len(fields) < 5 else ""
         base = f"{base}, {parts}" if base and parts else f": {parts}" if parts else base
     else:
@@ -99,7 +99,7 @@ def constructed(name: str, fields: list[tuple[str, str]], given: str, after: str
     return f"{declared} public {name}{given}{after} {{ {' '.join(sets)} }} "
 
 
-def written(name: str, generic: str, fields: list[tuple[str, str]], after: str, inherited: list[str], kind: str) -> str:
+def written(name: str, generic: str, fields: list[tuple[str, str]], given: str, inherited: list[str]) -> str:
     """The members of a record that its compiler writes."""
     if not fields:
         return ""
@@ -112,7 +112,7 @@ def written(name: str, generic: str, fields: list[tuple[str, str]], after: str, 
         [
             *(f"public {of} {field} {{ get; set; }}" for of, field in fields if field not in inherited),
             *(f"public {of} Item{n} {{ get {{ return {field}; }} }}" for n, (of, field) in enumerate(fields, 1)),
-            f"public {name}({', '.join(f'{of} {field}' for of, field in fields)}){after}",
+            f"public {name}{given}",
             f"{{ {' '.join(f'this.{field} = {field};' for field in names)} }}",
             f"public override bool Equals(object o) {{ if (!(o is {own})) return false; var r = ({own})o;",
             "return " + " && ".join(f"object.Equals({field}, r.{field})" for field in names) + "; }",

@@ -28,19 +28,26 @@ def target_typed(tokens: Tokens, at: int) -> bool:
     that of what is declared."""
     if [tokens[at].text, tokens[at + 1].text] != ["new", "("] or at < 3:
         return False
+    kind = place_type(tokens, at)
+    tokens[at + 1 : at + 1] = made(kind)
+    return bool(kind)
+
+
+def place_type(tokens: Tokens, at: int) -> str:
+    """The type that is wanted of the expression that begins at `at`."""
     last = tokens[at - 1].text
+    if last == "??":
+        return type_of_items(tokens, operand(tokens, at - 2), at - 1)
     if last in ("{", ",", "="):
         kind = begun_type(tokens, at)
         kind = kind or (assigned_type(tokens, at) if last == "=" else "")
     elif last == "(" and tokens[at - 3].text == ".":
         kind = item_type(type_of_items(tokens, operand(tokens, at - 4), at - 3))
-    elif last != "(":
-        kind = wanted_type(tokens, at)
+    elif last == "(" and tokens[at - 2].text == ")":  # a cast of our own
+        kind = text_of(tokens[opening(tokens, at - 2) + 1 : at - 2]).strip()
     else:
-        kind = ""
-    kind = kind or (parameter_type(tokens, at) if last in ("(", ",") else "")
-    tokens[at + 1 : at + 1] = made(kind)
-    return bool(kind)
+        kind = "" if last == "(" else wanted_type(tokens, at)
+    return kind or (parameter_type(tokens, at) if last in ("(", ",") else "")
 
 
 def assigned_type(tokens: Tokens, at: int) -> str:
@@ -87,7 +94,7 @@ def parameter_type(tokens: Tokens, at: int) -> str:
             break
         place += depth == 0 and tokens[begin].text == ","
     name = tokens[begin - 1].text
-    for own in range(1, len(tokens) - 2):
+    for own in range(1, len(tokens) - 2) if tokens[begin - 1].kind == "word" else ():
         if tokens[own].text != name or tokens[own + 1].text != "(" or own == begin - 1:
             continue
         given = parted(tokens[own + 2 : closing(tokens, own + 1)])
@@ -119,19 +126,29 @@ def conditional(tokens: Tokens, at: int) -> bool:
 
 def collection(tokens: Tokens, at: int) -> bool:
     """`T a = [b, c];` is `T a = new T { b, c };`, and what is spread in it is joined."""
-    if tokens[at].text != "[" or tokens[at - 1].text not in ("=", "=>", "return") or at < 3:
+    if tokens[at].text != "[" or tokens[at - 1].text not in ("=", "=>", "return", "(", ",", "{", "??") or at < 3:
         return False
-    end, kind = closing(tokens, at), wanted_type(tokens, at)
-    made_of = re.sub(r"^(?:IList|ICollection|IEnumerable|IReadOnlyList)<", "List<", kind)
-    if not kind:
-        return False
-    parts = parted(tokens[at + 1 : end])
-    if not any(part[0].text == ".." for part in parts):
-        tokens[end].text = "}"
-        tokens[at : at + 1] = made(f"new {made_of} {{")
-        return True
+    end = closing(tokens, at)
+    kind = "" if tokens[end + 1].text == "=" else place_type(tokens, at)
+    if kind:
+        tokens[at : end + 1] = made(collected(tokens[at + 1 : end], kind))
+    return bool(kind)
+
+
+def collected(inner: Tokens, kind: str) -> str:
+    made_of = re.sub(r"^I(?:ReadOnly)?(?:List|Collection|Enumerable)<", "List<", kind)
+    made_of = re.sub(r"^(?:ReadOnly)?Span<(.*)>$", r"\1[]", made_of)
     item = item_type(made_of)
-    joined = [text_of(part[1:]) if part[0].text == ".." else f"new {item}[] {{ {text_of(part)} }}" for part in parts]
+    parts = []
+    for part in parted(inner):
+        text = text_of(part).strip()
+        if part[0].text == "[" and closing(part, 0) == len(part) - 1:
+            text = collected(part[1:-1], item)
+        elif [one.text for one in part[:2]] == ["new", "("]:
+            text = f"new {item}{text[3:]}"
+        parts.append(text)
+    if not any(part.startswith("..") for part in parts):
+        return f"new {made_of} {{ {', '.join(parts)} }}"
+    joined = [part[2:] if part.startswith("..") else f"new {item}[] {{ {part} }}" for part in parts]
     whole = f"System.Linq.Enumerable.Empty<{item}>()" + "".join(f".Concat({part})" for part in joined)
-    tokens[at : end + 1] = made(f"{whole}.ToArray()" if made_of.endswith("]") else f"new {made_of}({whole})")
-    return True
+    return f"{whole}.ToArray()" if made_of.endswith("]") else f"new {made_of}({whole})"

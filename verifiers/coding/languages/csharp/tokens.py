@@ -12,15 +12,14 @@ from itertools import pairwise
 TOKEN = re.compile(
     r"""
       (?P<blank>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#[^\n]*)
-    | (?P<text>\$*(?P<quotes>"{3,}).*?(?P=quotes)(?!") | \$?@\$?"(?:[^"]|"")*"
-        | \$"(?:[^"\\{]|\\.|\{\{|\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})*"
-        | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)+')
+    | (?P<text>(?P<quotes>"{3,}).*?(?P=quotes)(?!") | @"(?:[^"]|"")*" | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)+')
     | (?P<word>@?[^\W\d]\w*)
     | (?P<number>\d[\w]*(?:\.\d\w*)?(?:(?<=[eE])[+-]\d+)?|\.\d\w*)
     | (?P<mark>\?\?=|\?\?|\?\.|=>|==|!=|<=|>=|&&|\|\||\+\+|--|\.\.|[-+*/%&|^]=|->|::|.)
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+INTERPOLATED = re.compile(r'(?:(?P<dollars>\$+)(?P<verbatim>@?)|(?P<both>@\$))(?P<quotes>"{3,}|")')
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 BLOCKS = frozenset(
     [
@@ -54,20 +53,97 @@ class Token:
 Tokens = list[Token]
 
 
+class Interpolated:
+    """A text with holes: what stands around them, and of each its expression and its format (`,5:F2`)."""
+
+    def __init__(self, source: str, opened: re.Match[str]) -> None:
+        self.quotes = opened["quotes"]
+        self.is_raw, self.is_verbatim = len(self.quotes) > 1, bool(opened["verbatim"] or opened["both"])
+        self.opening = opened[0]
+        self.dollars = len(opened["dollars"] or "$")
+        self.literals, self.holes = [""], list[tuple[str, str]]()
+        self.end = self.read(source, opened.end())
+
+    def read(self, source: str, at: int) -> int:
+        """Where the text ends. Raises ValueError where it does not."""
+        while at < len(source):
+            run = re.compile(r'\{+|"+|\\.|[^{"\\]+|.', re.DOTALL).match(source, at)
+            assert run is not None, "a character"
+            part = run[0]
+            if part[0] == '"' and self.is_verbatim and not self.is_raw and len(part) > 1:
+                part = '""'
+            elif part[0] == '"' and (not self.is_raw or len(part) >= len(self.quotes)):
+                at = run.end() if self.is_raw else at + 1
+                self.literals[-1] += '"' * (len(part) - len(self.quotes)) if self.is_raw else ""
+                return at
+            elif part[0] == "\\" and (self.is_verbatim or self.is_raw):
+                part = "\\"
+            elif part[0] == "{" and (len(part) % 2 if not self.is_raw else len(part) >= self.dollars):
+                at = self.hole(source, run.end())
+                self.literals[-1:] = [self.literals[-1] + part[: -self.dollars], ""]
+                continue
+            self.literals[-1] += part
+            at += len(part)
+        raise ValueError("a text without an end")
+
+    def hole(self, source: str, start: int) -> int:
+        at, depth = start, 0
+        while at < len(source):
+            text = source[at : (end := token_end(source, at))]
+            if depth == 0 and (text in ("}", ":") or (text == "," and re.match(r",\s*-?\w+\s*[:}]", source[at:]))):
+                close = source.index("}", at)
+                self.holes.append((source[start:at], source[at:close]))
+                return close + self.dollars
+            depth += (text in PAIRS) - (text in PAIRS.values())
+            at = end
+        raise ValueError("a hole without an end")
+
+    def written(self, rewrite: Callable[[str], str]) -> str:
+        """The same text with other expressions in its holes."""
+        opens, closes = "{" * self.dollars, "}" * self.dollars
+        parts = [f"{opens}{rewrite(hole)}{form}{closes}" for hole, form in self.holes]
+        inner = "".join(literal + part for literal, part in zip(self.literals, [*parts, ""], strict=True))
+        return f"{self.opening}{inner}{self.quotes}"
+
+
+def interpolated(source: str, at: int = 0) -> Interpolated | None:
+    opened = INTERPOLATED.match(source, at) if source[at] in "$@" else None
+    try:
+        return Interpolated(source, opened) if opened else None
+    except ValueError:  # it has no end
+        return None
+
+
+def token_end(source: str, at: int) -> int:
+    text = interpolated(source, at)
+    match = None if text else TOKEN.match(source, at)
+    return text.end if text else match.end() if match else at + 1
+
+
 def tokens_of(source: str) -> Tokens:
     found: Tokens = []
-    before = ""
-    for match in TOKEN.finditer(source):
-        if match.lastgroup == "blank":
-            before += match[0]
+    before, at = "", 0
+    while at < len(source):
+        text = interpolated(source, at)
+        match = None if text else TOKEN.match(source, at)
+        kind = "text" if text else (match and match.lastgroup) or "mark"
+        end = text.end if text else match.end() if match else at + 1
+        if kind == "blank":
+            before += source[at:end]
         else:
-            found.append(Token(before, match.lastgroup or "", match[0]))
+            found.append(Token(before, kind, source[at:end]))
             before = ""
+        at = end
     return [*found, Token(before, "end", "")]
 
 
 def text_of(tokens: Tokens) -> str:
     return "".join(token.before + token.text for token in tokens)
+
+
+def bare(tokens: Tokens) -> str:
+    """Without the comment that may stand before them."""
+    return text_of(tokens)[len(tokens[0].before) :] if tokens else ""
 
 
 def made(text: str) -> Tokens:
@@ -123,6 +199,11 @@ def operand(tokens: Tokens, last: int) -> int:
     return 0
 
 
+def is_plain(tokens: Tokens) -> bool:
+    """A value that may be asked for more than once."""
+    return not any(token.text in ("(", "++", "--", "await", "=") for token in tokens)
+
+
 def statement_end(tokens: Tokens, at: int) -> int:
     """The last token of the statement that begins at `at`."""
     word = tokens[at].text
@@ -169,7 +250,7 @@ def type_before(tokens: Tokens, name: int) -> str:
         if text in NOT_OPERANDS or text in ("using", "foreach", "var"):
             return ""
         start -= 1
-    return text_of(tokens[start:name]).strip()
+    return bare(tokens[start:name])
 
 
 def declared_type(tokens: Tokens, name: int) -> str:
@@ -178,8 +259,10 @@ def declared_type(tokens: Tokens, name: int) -> str:
         if tokens[at].text != tokens[name].text or at == name:
             continue
         if tokens[at - 1].text == "var" and [token.text for token in tokens[at + 1 : at + 3]] == ["=", "new"]:
-            end = next(i for i in range(at + 3, len(tokens)) if tokens[i].text in ("(", "[", "{", "") and i > at + 3)
-            return text_of(tokens[at + 3 : end]).strip() + "[]" * (tokens[end].text == "[")
+            end = next(i for i in range(at + 4, len(tokens)) if tokens[i].text in ("(", "[", "{", ""))
+            if tokens[at + 4].text == "<":
+                end = next(i for i in range(end, len(tokens)) if tokens[i - 1].text == ">" and tokens[i].text in "([{")
+            return bare(tokens[at + 3 : end]) + "[]" * (tokens[end].text == "[")
         if tokens[at - 1].kind == "word" or tokens[at - 1].text in (">", "]", "?"):
             kind = type_before(tokens, at)
             if kind:
@@ -196,6 +279,7 @@ def wanted_type(tokens: Tokens, start: int) -> str:
         return ""
     if tokens[at].text == "=>" and tokens[at - 1].text == ")":
         at = opening(tokens, at - 1)
+        at -= tokens[at - 2].text == "operator"
     kind = type_before(tokens, at - 1) if tokens[at - 1].kind == "word" else ""
     return "" if kind in ("var", "new") else kind
 
