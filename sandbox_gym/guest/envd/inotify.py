@@ -4,6 +4,7 @@ import ctypes
 import os
 import selectors
 import struct
+from contextlib import suppress
 
 from .. import kernel
 from .flow import COST
@@ -45,35 +46,31 @@ class Watcher:
         self._registered = True
 
     def _add(self, name, report=False):
-        """Watch a folder. `report`: report the entries that a new folder has already, which came before the watch."""
+        """Watch a folder and those below it, which may be many in a row. `report`: report the entries that a new folder
+        has already, which came before the watch. Raises OSError for the folder itself."""
+        below = self._add_one(name, report)
+        while below:
+            try:
+                below += self._add_one(below.pop(0), report)
+            except OSError:
+                pass  # it was removed meanwhile, or can't be entered
+
+    def _add_one(self, name, report):
+        """Watch a folder; the folders in it that are to be watched, too."""
         if len(self._folders) >= MAX_FOLDERS:
             raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
         folder = os.path.join(self._path, name) if name else self._path
         number = kernel.libc.inotify_add_watch(self._fd, os.fsencode(folder), ctypes.c_uint32(_MASK))
         if number < 0:
             code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
+            raise OSError(code, os.strerror(code), folder)
         self._folders[number] = name
-        if not self._recursive:
-            return
-        try:
-            entries = list(os.scandir(folder))
-        except OSError:
-            return
-        for entry in entries:
-            child = os.path.join(name, entry.name)
-            if report:
-                self._tell(CREATE, child)
-                if entry.is_file(follow_symlinks=False):
-                    self._tell(WRITE, child)
-            if entry.is_dir(follow_symlinks=False):
-                self._add_below(child, report)
-
-    def _add_below(self, name, report):
-        try:
-            self._add(name, report)
-        except OSError:
-            pass  # it was removed meanwhile, or can't be entered
+        entries = list(os.scandir(folder)) if self._recursive else []
+        for entry in entries if report else ():
+            self._tell(CREATE, os.path.join(name, entry.name))
+            if entry.is_file(follow_symlinks=False):
+                self._tell(WRITE, os.path.join(name, entry.name))
+        return [os.path.join(name, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
 
     def read(self, _events=0):
         try:
@@ -101,7 +98,8 @@ class Watcher:
                 if name or not folder:
                     self._tell(kind, path)
                 if kind is CREATE and mask & _IS_DIR and self._recursive:
-                    self._add_below(path, report=True)
+                    with suppress(OSError):  # it was removed meanwhile
+                        self._add(path, report=True)
                 break
 
     def close(self):
