@@ -218,6 +218,15 @@ def test_watch_below(sandbox: Sandbox) -> None:
     handle.stop()
 
 
+def test_a_watch_goes_on_after_many_events(sandbox: Sandbox) -> None:
+    handle = sandbox.files.watch_dir(".", include_entry=True)
+    seen = set[str]()
+    for turn in range(10):
+        sandbox.commands.run(f"seq -f {turn}-%.0f 300 | xargs touch")
+        seen |= {event.name for event in handle.get_new_events() if event.entry}
+    assert len(seen) == 3000, "it ended where what it sent and what it was granted were counted otherwise"
+
+
 def test_a_new_folder_s_files_are_told_as_written(sandbox: Sandbox) -> None:
     sandbox.files.make_dir("whole")
     handle = sandbox.files.watch_dir("whole", recursive=True)

@@ -1,13 +1,13 @@
 """Events in a folder by inotify(7), with the entry's path relative to it."""
 
 import ctypes
+import json
 import os
 import selectors
 import struct
 from contextlib import suppress
 
 from .. import kernel
-from .flow import COST
 
 CREATE, WRITE, REMOVE, RENAME, CHMOD = "create", "write", "remove", "rename", "chmod"
 _KINDS = ((0x100, CREATE), (0x80, CREATE), (0x2, WRITE), (0x200, REMOVE), (0x400, REMOVE), (0x40, RENAME), (0x4, CHMOD))
@@ -64,6 +64,8 @@ class Watcher:
         if number < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), folder)
+        if self._folders.get(number) == name:
+            return []  # found in its parent before the event of its creation was read
         self._folders[number] = name
         entries = list(os.scandir(folder)) if self._recursive else []
         for entry in entries if report else ():
@@ -124,7 +126,7 @@ class EventQueue:
         if len(self._waiting) >= MAX_QUEUED:
             self.lost += 1
             return
-        self._waiting.append((kind, name, entry))
+        self._waiting.append({"kind": kind, "name": name, "entry": entry})
         self.flush()
 
     def granted(self, size):
@@ -133,6 +135,6 @@ class EventQueue:
 
     def flush(self):
         while self._waiting and self._credit.left > 0:
-            kind, name, entry = self._waiting.pop(0)
-            self._credit.spend(COST + 2 * len(name) + (512 if entry else 0))
-            self._tell({"event": "change", "kind": kind, "name": name, "entry": entry}, b"")
+            body = json.dumps(self._waiting.pop(0)).encode("ascii")
+            self._credit.spend(len(body))
+            self._tell({"event": "change"}, body)
