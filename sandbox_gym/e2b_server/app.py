@@ -30,7 +30,7 @@ from sandbox_gym.e2b_server.control.handlers import Control
 from sandbox_gym.e2b_server.control.routes import HEALTH
 from sandbox_gym.e2b_server.control.shapes import PoolHealth
 from sandbox_gym.e2b_server.documents import PoolDocuments
-from sandbox_gym.e2b_server.envd.connect_rpc import unary_error
+from sandbox_gym.e2b_server.envd.connect_rpc import error_reply
 from sandbox_gym.e2b_server.envd.file_driver import FileDriver
 from sandbox_gym.e2b_server.envd.files import answer_files
 from sandbox_gym.e2b_server.envd.filesystem import Filesystem
@@ -171,7 +171,9 @@ class PoolApp:
         path = request.url.path
         if path == "/health":
             asked = request.method in ("GET", "HEAD")
-            return await self._health(sandbox, work) if asked else unary_error(_asked_with(request, "GET, HEAD"))
+            return (
+                await self._health(sandbox, work) if asked else error_reply(request, _asked_with(request, "GET, HEAD"))
+            )
         if path == "/files":
             return await answer_files(request, sandbox, sandboxes.driver)
         try:
@@ -179,7 +181,7 @@ class PoolApp:
             user = user_of(request, sandbox)
             envd = await sandboxes.driver(sandbox, user)
         except (SandboxGymError, TimeoutError) as error:
-            return unary_error(fault_of(error))
+            return error_reply(request, fault_of(error))
         request.scope["tenant"] = sandbox.record.tenant
         service, _, method = path.strip("/").partition("/")
         methods: dict[str, Callable[[], Awaitable[Response]]] = {
@@ -191,10 +193,10 @@ class PoolApp:
             "envs": lambda: self._envs(sandbox),
         }
         if service not in methods:
-            return unary_error(Fault(404, f"no route {request.method} {path[:200]}"))
+            return error_reply(request, Fault(404, f"no route {request.method} {path[:200]}"))
         allowed = "GET" if service in ("metrics", "envs") else "POST"
         if request.method != allowed:
-            return unary_error(_asked_with(request, allowed))
+            return error_reply(request, _asked_with(request, allowed))
         return await methods[service]()
 
     async def _health(self, sandbox: Sandbox, work: Work) -> Response:

@@ -33,6 +33,7 @@ try {
   seen.pause = await sandbox.pause()
   seen.resumed = await (await Sandbox.connect(sandbox.sandboxId)).files.read('ü/file')
   seen.url = await (await fetch(await sandbox.downloadUrl('ü/file'))).text()
+  seen.refused = await sandbox.commands.run('id', { user: 'stranger' }).catch((error) => error.message)
   const cut = sandbox.commands.run('sleep 60').catch((error) => error.name)
   await new Promise((resolve) => setTimeout(resolve, 500))
   await sandbox.pause({ keepMemory: false })

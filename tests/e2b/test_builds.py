@@ -11,6 +11,7 @@ from typing import TypedDict
 import httpx
 import pytest
 from e2b import BuildException, Sandbox, SandboxQuery, Template, TemplateClass, wait_for_file
+from e2b.api.client.models import Template as Listed
 from e2b.exceptions import TemplateException
 
 from sandbox_gym.e2b_server.builds import uploads
@@ -81,6 +82,10 @@ def test_steps_tags_and_sandboxes_of_it(pool: PoolServer, context: Path) -> None
     Template.assign_tags("own:v1", ["stable"], **access(pool))
     for name in ("own:v1", "own", made.template_id):
         assert {one.tag for one in Template.get_tags(name, **access(pool))} == {"v1", "latest", "stable"}
+    headers = {"X-API-KEY": KEYS["alice"]}
+    listed = [one for one in httpx.get(f"{pool.url}/templates", headers=headers).json() if one["aliases"] == ["own"]]
+    assert [Listed.from_dict(one).build_id for one in listed] == [made.build_id], "what E2B's command line shows"
+    assert httpx.get(f"{pool.url}/templates", headers={"X-API-KEY": KEYS["bob"]}).json() == []
     Template.remove_tags("own", ["stable"], **access(pool))
     with pytest.raises(TemplateException):
         Template.remove_tags("own", ["stable"], **access(pool))

@@ -159,6 +159,19 @@ def test_what_is_no_plain_file_does_not_hang(sandbox: Sandbox) -> None:
         sandbox.files.write("pipe", "x", request_timeout=10)
 
 
+def test_a_request_that_its_driver_can_t_do_costs_itself_alone(sandbox: Sandbox) -> None:
+    """The driver's errors of open files, and folders deeper than it may recurse: each ended the sandbox."""
+    with pytest.raises(SandboxException):
+        sandbox.files.write("/proc/self/comm", "x", metadata={"key": "no attributes there"})
+    deep = "/".join("d" * 600)
+    sandbox.commands.run(f"mkdir -p {deep}")
+    handle = sandbox.files.watch_dir(".", recursive=True)
+    sandbox.commands.run(f"mkdir -p new/{deep}")
+    for name in (f"{deep}/file", f"new/{deep}/file"):
+        sandbox.files.write(name, "x")
+        assert any(event.name == name for _ in range(20) for event in handle.get_new_events())
+
+
 def test_a_full_disk_is_told_as_that(sandbox: Sandbox) -> None:
     with pytest.raises(NotEnoughSpaceException):
         sandbox.files.write("huge", (bytes(1 << 20) for _ in range(700)), request_timeout=100)
@@ -203,6 +216,15 @@ def test_watch_below(sandbox: Sandbox) -> None:
     (entry,) = {event.entry.size for event in events if event.name == "old/a" and event.entry}
     assert entry == 5
     handle.stop()
+
+
+def test_a_watch_goes_on_after_many_events(sandbox: Sandbox) -> None:
+    handle = sandbox.files.watch_dir(".", include_entry=True)
+    seen = set[str]()
+    for turn in range(10):
+        sandbox.commands.run(f"seq -f {turn}-%.0f 300 | xargs touch")
+        seen |= {event.name for event in handle.get_new_events() if event.entry}
+    assert len(seen) == 3000, "it ended where what it sent and what it was granted were counted otherwise"
 
 
 def test_a_new_folder_s_files_are_told_as_written(sandbox: Sandbox) -> None:

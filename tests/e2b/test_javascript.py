@@ -50,6 +50,7 @@ def test_javascript(pool: PoolServer, modules: Path) -> None:
         "pause": True,
         "resumed": "héllo",
         "url": "héllo",
+        "refused": "[unauthenticated] invalid username: user 'stranger' does not exist; everything here runs as 'user'",
         "cut": "TimeoutError",
         "metrics": True,
         "kill": True,

@@ -12,8 +12,9 @@ from sandbox_gym.e2b_server.builds import routes as declared
 from sandbox_gym.e2b_server.builds import shapes
 from sandbox_gym.e2b_server.builds.manager import Build, Builds
 from sandbox_gym.e2b_server.control.bodies import read_model, read_query
-from sandbox_gym.e2b_server.control.views import iso
+from sandbox_gym.e2b_server.control.views import ENVD_VERSION, iso
 from sandbox_gym.e2b_server.faults import as_json
+from sandbox_gym.e2b_server.sandboxes.records import Image
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
 from sandbox_gym.server.access.accounts import Tenant
 from sandbox_gym.server.openapi import Operation
@@ -37,6 +38,7 @@ class BuildRoutes:
             (declared.ASSIGN_TAGS, self._assign),
             (declared.REMOVE_TAGS, self._remove),
             (declared.TAGS, self._tags),
+            (declared.TEMPLATES, self._templates),
         ]
 
     async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
@@ -95,6 +97,34 @@ class BuildRoutes:
             for tag in one.names
         ]
         return as_json(views)
+
+    async def _templates(self, tenant: Tenant, _: Request, __: Parts) -> Response:
+        builds: dict[str, list[Image]] = {}
+        for one in self._builds.images.of(tenant):
+            builds.setdefault(one.made.template_id, []).append(one)
+        return as_json([self._template(builds[template_id]) for template_id in builds if template_id])
+
+    def _template(self, builds: Sequence[Image]) -> shapes.TemplateView:
+        names = list(dict.fromkeys(name.partition(":")[0] for one in builds for name in one.names))
+        newest, limits = builds[0], self._builds.limits_of(builds[0])
+        return {
+            "templateID": newest.made.template_id,
+            "buildID": newest.made.build_id,
+            "names": names,
+            "aliases": names,
+            "public": False,
+            "cpuCount": max(1, round(limits.cpus)),
+            "memoryMB": limits.memory_bytes >> 20,
+            "diskSizeMB": limits.scratch_bytes >> 20,
+            "createdAt": iso(builds[-1].created_at),
+            "updatedAt": iso(newest.created_at),
+            "createdBy": None,
+            "lastSpawnedAt": None,
+            "spawnCount": 0,
+            "buildCount": len(builds),
+            "envdVersion": ENVD_VERSION,
+            "buildStatus": "ready",
+        }
 
 
 def view_of(build: Build, offset: int, limit: int) -> shapes.BuildView:

@@ -29,6 +29,7 @@ from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT
+from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel.envd import USER
 from sandbox_gym.server.access.accounts import Tenant, new_id
 
@@ -118,6 +119,9 @@ class Builds:
         if not found:
             raise Fault(404, f"template {template[:80]!r} not found")
         return found
+
+    def limits_of(self, image: Image) -> Limits:
+        return self._sandboxes.machines.limits_of(image.image)
 
     def owns(self, tenant: Tenant, template_id: str) -> None:
         """Raises Fault 404 for a template without any build of the tenant."""

@@ -38,6 +38,10 @@ ASSIGN_TAGS: Final = declare(
 REMOVE_TAGS: Final = declare(
     "remove_tags", "DELETE", "/templates/tags", "Take tags from a template.", {**DONE, **ABSENT}, shapes.RemoveTags
 )
+TEMPLATES: Final = declare(
+    "list_templates", "GET", "/templates", "List the templates that this tenant has built.",
+    {200: Reply("Each with its newest build.", (Content(list[shapes.TemplateView]),))},
+)  # fmt: skip
 TAGS: Final = declare(
     "template_tags", "GET", "/templates/{templateID}/tags", "List a template's tags.",
     {200: Reply("Each tag with its build.", (Content(list[shapes.TagView]),))},

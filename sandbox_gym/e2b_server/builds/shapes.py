@@ -126,3 +126,24 @@ class TagView(TypedDict):
     tag: str
     buildID: str
     createdAt: str
+
+
+class TemplateView(TypedDict):
+    """A template, by its newest build. Its uses are not counted."""
+
+    templateID: str
+    buildID: str
+    names: list[str]
+    aliases: list[str]
+    public: bool
+    cpuCount: int
+    memoryMB: int
+    diskSizeMB: int
+    createdAt: str
+    updatedAt: str
+    createdBy: None
+    lastSpawnedAt: None
+    spawnCount: int
+    buildCount: int
+    envdVersion: str
+    buildStatus: Literal["ready"]

@@ -62,10 +62,13 @@ def error_of(fault: Fault) -> dict[str, object]:
     return {"code": code or CODES.get(fault.status, "internal"), "message": fault.message}
 
 
-def unary_error(fault: Fault) -> Response:
-    """A 502 keeps the proxy's own shape, by which the SDK recognises a lost sandbox."""
+def error_reply(request: Request, fault: Fault) -> Response:
+    """A call that failed. A stream's is 200 with the error at its end: the JavaScript SDK reads no other body of one.
+    A 502 keeps the proxy's own shape, by which the SDK recognises a lost sandbox."""
     if fault.status == 502:
         return fault.response()
+    if request.headers.get("content-type", "").startswith(KIND):
+        return Response(_last(fault), 200, fault.headers(), KIND)
     return as_json(error_of(fault), fault.status, fault.headers())
 
 
@@ -200,15 +203,15 @@ def stream_reply(events: Callable[[], Events], ping: Document | None = None, pin
         except BoxLost:
             raise
         except Exception as error:
-            yield _last(error)
+            yield _last(fault_of(error))
         else:
             yield frame({}, _END)
 
     return LiveReply(frames, KIND, None if ping is None else (frame(ping), ping_s))
 
 
-def _last(error: Exception) -> bytes:
-    return frame({"error": error_of(fault_of(error))}, _END)
+def _last(fault: Fault) -> bytes:
+    return frame({"error": error_of(fault)}, _END)
 
 
 Unary = Callable[[Request, Document], Awaitable[Mapping[str, object]]]
@@ -249,10 +252,7 @@ async def answer_method(
     try:
         for name, stream in streams:
             if name == method:
-                try:
-                    return await stream(request)
-                except Exception as error:  # the protocol tells it at the stream's end
-                    return Response(_last(error), media_type=KIND)
+                return await stream(request)
         for name, call in unary:
             if name == method:
                 size = int(request.headers.get("content-length", LARGE))  # the server has checked it
@@ -263,4 +263,4 @@ async def answer_method(
                         return as_json(await call(request, message))
         raise Fault(501, f"no method {service}/{method[:40]}")
     except Exception as error:
-        return unary_error(fault_of(error))
+        return error_reply(request, fault_of(error))

@@ -84,10 +84,7 @@ class Filesystem:
 
     async def _list(self, request: Request, asked: ListFolder) -> Entries:
         _, body = await self._files.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            raise BoxLost("the sandbox sent an invalid list of files") from None
+        found = _parsed(body)
         return {"entries": [entry_of(one) for one in found] if isinstance(found, list) else []}
 
     # -- watches
@@ -115,8 +112,8 @@ class Filesystem:
                 yield {"start": {}}
                 deadline = time.monotonic() + (seconds or WATCH_S)
                 while True:
-                    header, _ = await stream.next(max(0.0, deadline - time.monotonic()))
-                    yield {"filesystem": change_of(header)}
+                    _, body = await stream.next(max(0.0, deadline - time.monotonic()))
+                    yield {"filesystem": change_of(_parsed(body))}
             except TimeoutError:
                 raise Fault(504, "the watch timed out", code="deadline_exceeded") from None
             finally:
@@ -139,7 +136,7 @@ class Filesystem:
     async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
         stream = self._watch(asked)
         await stream.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
-        return {"events": [change_of(header) for header in await stream.take()]}
+        return {"events": [change_of(_parsed(body)) for body in await stream.take()]}
 
     async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
         stream = self._watch(asked)
@@ -181,8 +178,17 @@ def _moment(entry: Mapping[str, object]) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds % 10**9:09d}Z"
 
 
-def change_of(header: Mapping[str, object]) -> Change:
-    """One event of a watch."""
+def _parsed(body: bytes) -> object:
+    """Raises BoxLost."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise BoxLost("the sandbox sent files that are no JSON") from None
+
+
+def change_of(event: object) -> Change:
+    """One event of a watch, every field checked. Raises BoxLost."""
+    header = event if isinstance(event, dict) else {}
     kind = _KINDS.get(text_of(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
     change: Change = {"name": text_of(header, "name", MAX_PATH), "type": kind}
     entry = header.get("entry")

@@ -153,7 +153,7 @@ class Envd:
         except OSError as error:
             self._refuse(number, _CODES.get(error.errno, "invalid_argument"), _why(error))
             return
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # of this request alone: without its driver the sandbox ends
             self._refuse(number, "invalid_argument", "%s: %s" % (type(error).__name__, error))
             return
         if reply is not None:
@@ -317,9 +317,10 @@ class Envd:
 
 
 def _why(error):
-    """An OSError as a text that names its path."""
+    """An OSError as a text that names its path; of an open file there is only its descriptor."""
     said = "path '%s' does not exist" if error.errno == errno.ENOENT else "%s: '%%s'" % error.strerror
-    return said % entries.text(error.filename) if error.filename else error.strerror or str(error)
+    named = isinstance(error.filename, (str, bytes))
+    return said % entries.text(error.filename) if named else error.strerror or str(error)
 
 
 def _has_stopped(pid):

@@ -1,12 +1,13 @@
 """Events in a folder by inotify(7), with the entry's path relative to it."""
 
 import ctypes
+import json
 import os
 import selectors
 import struct
+from contextlib import suppress
 
 from .. import kernel
-from .flow import COST
 
 CREATE, WRITE, REMOVE, RENAME, CHMOD = "create", "write", "remove", "rename", "chmod"
 _KINDS = ((0x100, CREATE), (0x80, CREATE), (0x2, WRITE), (0x200, REMOVE), (0x400, REMOVE), (0x40, RENAME), (0x4, CHMOD))
@@ -45,35 +46,33 @@ class Watcher:
         self._registered = True
 
     def _add(self, name, report=False):
-        """Watch a folder. `report`: report the entries that a new folder has already, which came before the watch."""
+        """Watch a folder and those below it, which may be many in a row. `report`: report the entries that a new folder
+        has already, which came before the watch. Raises OSError for the folder itself."""
+        below = self._add_one(name, report)
+        while below:
+            try:
+                below += self._add_one(below.pop(0), report)
+            except OSError:
+                pass  # it was removed meanwhile, or can't be entered
+
+    def _add_one(self, name, report):
+        """Watch a folder; the folders in it that are to be watched, too."""
         if len(self._folders) >= MAX_FOLDERS:
             raise OSError(28, "more than %d folders to watch" % MAX_FOLDERS)
         folder = os.path.join(self._path, name) if name else self._path
         number = kernel.libc.inotify_add_watch(self._fd, os.fsencode(folder), ctypes.c_uint32(_MASK))
         if number < 0:
             code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
+            raise OSError(code, os.strerror(code), folder)
+        if self._folders.get(number) == name:
+            return []  # found in its parent before the event of its creation was read
         self._folders[number] = name
-        if not self._recursive:
-            return
-        try:
-            entries = list(os.scandir(folder))
-        except OSError:
-            return
-        for entry in entries:
-            child = os.path.join(name, entry.name)
-            if report:
-                self._tell(CREATE, child)
-                if entry.is_file(follow_symlinks=False):
-                    self._tell(WRITE, child)
-            if entry.is_dir(follow_symlinks=False):
-                self._add_below(child, report)
-
-    def _add_below(self, name, report):
-        try:
-            self._add(name, report)
-        except OSError:
-            pass  # it was removed meanwhile, or can't be entered
+        entries = list(os.scandir(folder)) if self._recursive else []
+        for entry in entries if report else ():
+            self._tell(CREATE, os.path.join(name, entry.name))
+            if entry.is_file(follow_symlinks=False):
+                self._tell(WRITE, os.path.join(name, entry.name))
+        return [os.path.join(name, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
 
     def read(self, _events=0):
         try:
@@ -101,7 +100,8 @@ class Watcher:
                 if name or not folder:
                     self._tell(kind, path)
                 if kind is CREATE and mask & _IS_DIR and self._recursive:
-                    self._add_below(path, report=True)
+                    with suppress(OSError):  # it was removed meanwhile
+                        self._add(path, report=True)
                 break
 
     def close(self):
@@ -126,7 +126,7 @@ class EventQueue:
         if len(self._waiting) >= MAX_QUEUED:
             self.lost += 1
             return
-        self._waiting.append((kind, name, entry))
+        self._waiting.append({"kind": kind, "name": name, "entry": entry})
         self.flush()
 
     def granted(self, size):
@@ -135,6 +135,6 @@ class EventQueue:
 
     def flush(self):
         while self._waiting and self._credit.left > 0:
-            kind, name, entry = self._waiting.pop(0)
-            self._credit.spend(COST + 2 * len(name) + (512 if entry else 0))
-            self._tell({"event": "change", "kind": kind, "name": name, "entry": entry}, b"")
+            body = json.dumps(self._waiting.pop(0)).encode("ascii")
+            self._credit.spend(len(body))
+            self._tell({"event": "change"}, body)

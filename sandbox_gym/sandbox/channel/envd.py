@@ -96,11 +96,11 @@ class Stream:
             await self.envd.grant(self.number, len(body) + COST)
         return header, body
 
-    async def take(self) -> list[Header]:
-        """The headers of all events that are there."""
+    async def take(self) -> list[bytes]:
+        """The bodies of all events that are there."""
         found = []
         while self._events:
-            found.append((await self.next(1))[0])
+            found.append((await self.next(1))[1])
         return found
 
     def wake(self) -> None:
