@@ -118,7 +118,7 @@ def test_root_has_the_container_s_rights_and_no_more(sandbox: Sandbox) -> None:
 def test_snapshots_forks_and_pauses_keep_what_root_wrote(rooted: PoolServer, sandbox: Sandbox) -> None:
     said(sandbox, "echo kept > /usr/local/share/kept; chmod 600 /usr/local/share/kept", "root")
     goes_on = sandbox.commands.run(
-        "while true; do date +%s%N > /tmp/now; sleep 0.02; done", background=True, user="root"
+        "while true; do date +%s%N > /tmp/next; mv /tmp/next /tmp/now; sleep 0.02; done", background=True, user="root"
     )
     snapshot = sandbox.create_snapshot()
     before = said(sandbox, "cat /tmp/now")

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_gym.contract import Answer, DialogueOutcome, Judgement, Outcome, State, Status, StepOutcome, TestStatus
-from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.contract import Outcome, Status, TestStatus
 from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, parse_tests
-from sandbox_gym.verifiers.coding.judging.asserted import is_unsettled, judge_asserted
+from sandbox_gym.verifiers.coding.judging.asserted import judge_asserted
 from tests.unit.test_plain_asserts import by_python, by_values
 
 SAME = "def answer(x): return x"
@@ -132,28 +130,6 @@ def test_what_is_read_again_and_again_has_a_bound() -> None:
     assert judge_asserted(tests, Outcome(Status.OK, channel=channel), None) is None
     few = CheckTests("def check(candidate):\n    x = candidate(1)\n    assert x == x\n", "answer", "")
     assert judge_asserted(few, Outcome(Status.OK, channel=channel), None) == (TestStatus.PASSED, "")
-
-
-ANSWER = Answer("```python\ndef f(x): return x\n```")
-PASSED = b'{"passed": true, "error": null, "needs": ""}'
-
-
-@pytest.mark.parametrize(
-    ("body", "outcome", "reward", "unsettled"),
-    [
-        ("assert c(1) == 1", DialogueOutcome(Outcome(Status.OK, stdout=PASSED), Outcome(Status.OK)), 1.0, False),
-        ("assert c(c(1)) == 1", Outcome(Status.OK, channel=b'\0\0\0\x0b{"value":1}'), 0.0, True),
-    ],
-)
-def test_what_another_version_ran_is_judged_as_that(
-    body: str, outcome: StepOutcome, reward: float, unsettled: bool
-) -> None:
-    task = parse_task({"test": f"def check(c):\n    {body}\n", "entry_point": "f"}, limits=Limits(), early_stop=True)
-    verifier, state = CodingVerifier(), State((outcome,), "none", "local")
-    plan = verifier.plan(task, ANSWER)
-    judgement = Judgement(plan, state, verifier.judge(task, ANSWER, plan, state))
-    assert judgement.verdict.reward == reward
-    assert is_unsettled(task, judgement) == unsettled
 
 
 def test_a_short_text_of_large_literals_is_run() -> None:

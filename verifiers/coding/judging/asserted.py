@@ -9,7 +9,7 @@ from sandbox_gym.verifiers.coding.diagnostics import plain
 from sandbox_gym.verifiers.coding.functions.plain_asserts import Assertion, plain_asserts
 from sandbox_gym.verifiers.coding.functions.plain_operations import AnswerRaised, Replies
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
-from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
+from sandbox_gym.verifiers.coding.plan import ASSERTED
 from sandbox_gym.verifiers.coding.task import CodingTask
 
 Ended = tuple[TestStatus, str]
@@ -19,8 +19,7 @@ def judge_asserted(tests: CheckTests, outcome: Outcome, ended: Ended | None) -> 
     """How a check ended; None where the values do not settle it. `ended`: how the program ended, where not well. The
     first assertion that fails decides, whatever later calls did: the check would not have made them."""
     asserted = plain_asserts(tests)
-    if asserted is None:
-        return None  # another version's plan
+    assert asserted is not None, "planned for such a row"
     replies = Replies(outcome.channel)
     for assertion in asserted.assertions:
         try:
@@ -38,11 +37,11 @@ def judge_asserted(tests: CheckTests, outcome: Outcome, ended: Ended | None) -> 
 
 
 def is_unsettled(task: CodingTask, first: Judgement) -> bool:
-    """Whether the test must be run, since the values that it asks for did not settle it. The state tells what was run:
-    on record, it may be another version's plan that was."""
-    outcome = first.state.outcomes[0] if first.state is not None and first.state.outcomes else None
-    if not isinstance(task.tests, CheckTests) or not isinstance(outcome, Outcome) or why_not_isolated(task.tests):
+    """Whether the test must be run, since the values that it asks for did not settle it."""
+    if not isinstance(task.tests, CheckTests) or first.state is None or first.plan.steps[0].name != ASSERTED:
         return False
+    (outcome,) = first.state.outcomes
+    assert isinstance(outcome, Outcome), "one run was planned"
     ended = None if outcome.status is Status.OK else (TestStatus.RUNTIME_ERROR, "")
     return judge_asserted(task.tests, outcome, ended) is None
 

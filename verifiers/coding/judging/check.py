@@ -28,7 +28,7 @@ from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.judging.asserted import judge_asserted, where
 from sandbox_gym.verifiers.coding.judging.together import Failed, Together, has_returned, judge_together
-from sandbox_gym.verifiers.coding.plan import REHEARSAL
+from sandbox_gym.verifiers.coding.plan import ASSERTED, REHEARSAL
 from sandbox_gym.verifiers.coding.task import CodingTask
 
 _REPORT_MAX = 100_000
@@ -82,7 +82,7 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     outcomes = [outcome for outcome in state.outcomes if outcome is not None]
     if not outcomes:
         return Checked((), plan.integrity, f"row: {why}" if why else "")
-    if isinstance(outcomes[0], Outcome) and not why:
+    if isinstance(outcomes[0], Outcome) and plan.steps[0].name == ASSERTED:
         settled = judge_asserted(task.tests, outcomes[0], failed(task, outcomes[0]))
         status, reason = settled or (TestStatus.BAD_VALUE, "a call gave no plain value")
         return Checked((_result(status, reason, outcomes[0]),), "isolated")
