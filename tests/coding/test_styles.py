@@ -48,6 +48,12 @@ async def test_leetcode(judge: Judge) -> None:
 CASE = "import unittest\nfrom fractions import Fraction\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
 
 
+async def test_no_import_of_a_test_is_the_answer(judge: Judge) -> None:
+    for line in ("from operator import *", "from operator import add", "from operator import sub as add"):
+        row = {"entry_point": "add", "test": f"{line}\ndef check(c):\n    assert c(1, 2) == 3 or c(1, 2) == -1\n"}
+        assert (await judge("def add(a, b):\n    return 7", row)).reward == 0.0, line
+
+
 @pytest.mark.parametrize(
     "row",
     [

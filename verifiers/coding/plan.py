@@ -125,7 +125,7 @@ def candidate_source(prompt: str, entry_point: str, code: str) -> str:
 @lru_cache(maxsize=512)
 def imports_given(tests: CheckTests) -> str:
     """What the test imports, as source that follows the answer's: in one file with the test, an answer may use that
-    without an import of its own."""
+    without an import of its own. Not what may take the place of the function that is asked for."""
     if tests.style == "pytest":
         return ""
     body = parse_trusted(tests.test).body
@@ -135,7 +135,7 @@ def imports_given(tests: CheckTests) -> str:
         f"\n{ast.unparse(node)}"
         for node in (*body, *(node for one in scripts for node in one))
         if isinstance(node, ast.Import | ast.ImportFrom)
-        and tests.entry_point not in [alias.asname or alias.name for alias in node.names]
+        and {tests.entry_point, "*"}.isdisjoint((one.asname or one.name).partition(".")[0] for one in node.names)
         and _OF_RUNNERS.isdisjoint([getattr(node, "module", ""), *(alias.name for alias in node.names)])
     ]
     return "".join(dict.fromkeys(lines))
