@@ -94,5 +94,41 @@ async def test_heartbeats_alone_do_not_hold_anybody(monkeypatch: pytest.MonkeyPa
         assert not await link_to(beat, 0.01).reset()
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("throttled", [True, False])
+async def test_a_box_that_its_own_quota_holds_back_is_not_frozen(
+    monkeypatch: pytest.MonkeyPatch, throttled: bool
+) -> None:
+    """A program takes all of the box's CPU, and so the guest is late; but it has no longer than until its deadline."""
+    monkeypatch.setattr(links, "machine_pressure", lambda: 0.0)
+    monkeypatch.setattr(links, "LAG_S", 0.1)
+    counted, due = iter(range(1000)), 0.0
+
+    class Late(Talker):
+        async def receive(self, max_bytes: int = 65536) -> bytes:
+            await anyio.sleep_until(due)  # it goes on while nobody waits for it
+            return self._speak()
+
+    def silent_link(for_s: float) -> GuestChannel:
+        nonlocal due
+
+        async def periods() -> int:
+            return next(counted) if throttled else 5
+
+        due = anyio.current_time() + for_s
+        link = GuestChannel(Late(lambda: frames.pack(RESULT), 0), lambda: "a box", silence_s=0.1)
+        link._beats, link.throttled = True, periods
+        return link
+
+    with anyio.fail_after(20):
+        if throttled:
+            assert (await silent_link(1.0).receive_live(10))[0]["op"] == "result"
+            with pytest.raises(BoxLost, match="was silent for 1 s"):
+                await silent_link(30.0).receive_live(1)
+        else:
+            with pytest.raises(BoxLost, match="sent no heartbeat"):
+                await silent_link(1.0).receive_live(10)
+
+
 def test_a_result_is_one() -> None:
     assert parse_outcome(RESULT, b"", 0, Limits()).cpu_time_s == 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -13,7 +14,7 @@ from sandbox_gym.sandbox.containers.container import sizes
 from sandbox_gym.sandbox.podman.command import Podman
 from sandbox_gym.sandbox.podman.containers import ulimits
 from sandbox_gym.sandbox.podman.doctor import SWAP, podman_caps
-from sandbox_gym.sandbox.podman.machine import oom_kills, size_options
+from sandbox_gym.sandbox.podman.machine import counted, size_options
 
 ABLE = frozenset({"cpu", "memory", "pids", SWAP})
 
@@ -40,12 +41,22 @@ def test_a_machine_that_lacks_one_says_so(missing: str, cap: Cap, scope: str) ->
     assert [other for other, value in found.items() if value == "none"] == ([cap] if scope == "none" else [])
 
 
-@pytest.mark.parametrize("file", ["memory/libpod/x/memory.oom_control", "libpod/x/memory.events"])
-def test_kills_are_counted_in_both_versions_of_cgroups(tmp_path: Path, file: str) -> None:
-    assert oom_kills("/libpod/x", tmp_path) == 0
+@pytest.mark.parametrize(
+    ("controller", "name", "file"),
+    [
+        ("memory", "oom_kill", "memory/libpod/x/memory.oom_control"),
+        ("memory", "oom_kill", "libpod/x/memory.events"),
+        ("cpu", "nr_throttled", "cpu/libpod/x/cpu.stat"),
+        ("cpu", "nr_throttled", "libpod/x/cpu.stat"),
+    ],
+)
+def test_both_versions_of_cgroups_count(
+    tmp_path: Path, controller: Literal["cpu", "memory"], name: str, file: str
+) -> None:
+    assert counted("/libpod/x", controller, name, tmp_path) == 0
     (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / file).write_text("low 0\nunder_oom 0\noom 5\noom_kill 3\noom_group_kill 1\n")
-    assert oom_kills("/libpod/x", tmp_path) == 3
+    (tmp_path / file).write_text(f"low 0\nunder_oom 0\n{name} 3\noom 5\n{name}_other 1\n")
+    assert counted("/libpod/x", controller, name, tmp_path) == 3
 
 
 def test_swap_is_capped_with_memory() -> None:

@@ -272,7 +272,7 @@ class WaitingThread:
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_waits_of_an_earlier_input_are_not_this_one_s(goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sandbox_gym.guest.runs.starvation.threads", lambda pid: [((pid, 1), 0.0, 5.0, 1)])
-    starvation = Starvation(WaitingThread(), "/nowhere", [])
+    starvation = Starvation(WaitingThread(), "/nowhere", [], lambda: None)
     starvation.measurable = True
     starvation.begin(0.0, 10.0, goes_on=goes_on)
     starvation.look(1.0)

@@ -89,10 +89,11 @@ class Waits:
 
 
 class Starvation:
-    """Measures one run of a box after the other. `evidence` knows its processes and their CPU time."""
+    """Measures one run of a box after the other. `evidence` knows its processes and their CPU time; `beat()` is called
+    while a reading takes long."""
 
-    def __init__(self, evidence, root, trusted):
-        self._evidence, self._trusted, self.measurable = evidence, trusted, measurable()
+    def __init__(self, evidence, root, trusted, beat):
+        self._evidence, self._trusted, self.measurable, self._beat = evidence, trusted, measurable(), beat
         paths = [os.path.join(root, name) for name in _QUOTAS]
         quota = next((path for path in paths if "throttled_" in _read(path)), "")
         self._quota = os.open(quota, os.O_RDONLY | os.O_CLOEXEC) if quota else -1
@@ -121,8 +122,11 @@ class Starvation:
         if self._next == float("inf"):
             return
         before = time.thread_time()
-        pids = [pid for pid in self._evidence.program_pids() if not self._is_guest(pid) and self._at_its_priority(pid)]
-        found = [thread for pid in pids for thread in threads(pid)]
+        found = []
+        for pid in self._evidence.program_pids():
+            if not self._is_guest(pid) and self._at_its_priority(pid):
+                found += threads(pid)
+            self._beat()
         used_s = self._evidence.used_s()
         if not self._evidence.has_cpu_cgroup:
             used_s += self._unseen(now, len(found))

@@ -153,7 +153,7 @@ class Supervisor:
         if header.get("guests"):  # it shares its PID namespace with older processes
             trusted.update(int(name) for name in os.listdir("/proc") if name.isdigit())
         self.evidence = Evidence(header["cgroup"], trusted)
-        self.starvation = Starvation(self.evidence, header["cgroup"], trusted)
+        self.starvation = Starvation(self.evidence, header["cgroup"], trusted, self._beat)
         self._world_writable = world_writable(self._dirs) if self.tier == "uid" else []
         self._reset_times()
         self._baseline_fds = len(os.listdir("/proc/self/fd"))

@@ -20,7 +20,7 @@ from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.protocol import frames
 from sandbox_gym.sandbox.channel.frame_stream import Header
 from sandbox_gym.sandbox.channel.outcomes import seconds, starved
-from sandbox_gym.sandbox.channel.run_carrier import GRACE_S, RunCarrier
+from sandbox_gym.sandbox.channel.run_carrier import RunCarrier, longest_s
 
 RELAY_MAX_BYTES: Final = 64 << 20
 ENDED: Final = "ended by the dialogue"
@@ -71,7 +71,7 @@ class End:
                     last = start + frames.CHUNK >= len(body)
                     if self.outcome is None:
                         header = {"op": "chan", "id": self.run_id, "eof": eof and last}
-                        await self.carrier.send(header, chunk, self.run.limits.wall_time_s + GRACE_S)
+                        await self.carrier.send(header, chunk, longest_s(self.run.limits))
 
 
 async def converse(asker: End, candidate: End, channel: Literal["calls", "stdio"]) -> DialogueOutcome:
@@ -126,7 +126,7 @@ async def _pump(end: End, other: End) -> None:
     """Carry `end`'s messages to `other`; when `end` has ended, tell `other`, and end it if it won't."""
     relayed = 0
     while end.outcome is None:
-        header, body = await end.carrier.receive_live(end.run.limits.wall_time_s + GRACE_S)
+        header, body = await end.carrier.receive_live(longest_s(end.run.limits))
         if header.get("op") == "chan":
             relayed += len(body)
             eof = header.get("eof") is True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict
 from typing import Final
@@ -29,7 +29,7 @@ from sandbox_gym.sandbox.channel.dialogue import End, converse
 from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
-from sandbox_gym.sandbox.channel.run_carrier import GRACE_S
+from sandbox_gym.sandbox.channel.run_carrier import GRACE_S, longest_s
 from sandbox_gym.sandbox.channel.run_encoder import Sending, Wiring, check_paths
 from sandbox_gym.sandbox.pressure import machine_pressure
 
@@ -48,6 +48,10 @@ HANDSHAKE_S: Final = 30.0
 _log = structlog.get_logger(__name__)
 
 
+async def _unknown() -> int:
+    return 0
+
+
 class GuestChannel(FrameStream):
     """One guest. Not for concurrent use, but for the two pumps of a dialogue."""
 
@@ -64,6 +68,8 @@ class GuestChannel(FrameStream):
         self.reported_ooms = 0
         """Processes that the kernel killed for memory since the sandbox was made, as its last reset reported."""
         self._busy = False
+        self.throttled: Callable[[], Awaitable[int]] = _unknown
+        """In how many periods the box's own CPU quota has held it back, as far as its machine knows."""
 
     # -- the protocol
 
@@ -119,13 +125,16 @@ class GuestChannel(FrameStream):
                 return header, body
 
     async def _give_another_chance(self, late_s: float) -> None:
-        """Silence may be the host's fault: short of CPU it reads late, and its sandboxes send late."""
+        """Silence may be the host's fault: short of CPU it reads late, and its sandboxes send late. Or the program's,
+        which takes all of the box's quota: such a box is not frozen, and has until its run must be over."""
         busy = late_s > LAG_S or machine_pressure() > BUSY
+        throttled = await self.throttled()
         try:
             with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
                 await self._hear()
         except TimeoutError:
-            raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
+            if await self.throttled() == throttled:
+                raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
 
     # -- runs
 
@@ -134,7 +143,7 @@ class GuestChannel(FrameStream):
         files = self._sending.files_of(run.program)
         self._flow.begin(run_id)
         for frame, size in self._sending.frames_of(run, run_id, channel):
-            await self._room(size, run.limits.wall_time_s + GRACE_S)
+            await self._room(size, longest_s(run.limits))
             self._flow.sent(run_id, size)
             async with self._turn:
                 await self._put(files, frame, descriptors)
@@ -238,7 +247,7 @@ class GuestChannel(FrameStream):
 
     async def result(self, run_id: int, limits: Limits) -> Outcome:
         """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
-        header, body = await self.receive_live(limits.wall_time_s + GRACE_S)
+        header, body = await self.receive_live(longest_s(limits))
         return self.outcome(header, body, run_id, limits)
 
     async def converse(self, dialogue: Dialogue, candidate: Channel) -> DialogueOutcome:

@@ -11,7 +11,12 @@ from sandbox_gym.sandbox.channel.frame_stream import WRITE_S, Header
 from sandbox_gym.sandbox.channel.run_encoder import Wiring
 
 GRACE_S: Final = 20.0
-"""Beyond a run's wall limit before a silent guest counts as frozen."""
+"""Beyond a run's wall limit before a silent guest counts as frozen, where it has a whole CPU to end the run."""
+
+
+def longest_s(limits: Limits) -> float:
+    """Seconds after which a run that has not ended is lost: its guest ends it with the CPUs that it may use itself."""
+    return limits.wall_time_s + GRACE_S / min(1.0, limits.cpus)
 
 
 class RunCarrier(Protocol):

@@ -57,6 +57,7 @@ class ContainerMachine(ABC):
         self.box_id, self.user, self.guest_volume = facts.name, facts.user, facts.guest_volume
         self.isolation: Isolation = facts.options.isolation
         self.channel = channel
+        self.channel.throttled = self.throttled
         self.further: list[GuestChannel] = []
         """Of guests beside the first."""
         self._earlier_oom = False
@@ -78,6 +79,10 @@ class ContainerMachine(ABC):
     async def oom_kills(self, state: Mapping[str, object]) -> int:
         """How many of its processes the kernel has killed for memory, as far as the engine knows."""
         return int(state.get("OOMKilled") is True)
+
+    @abstractmethod
+    async def throttled(self) -> int:
+        """In how many periods its CPU quota has held it back; 0 where the engine does not say. Never raises."""
 
     async def pid(self) -> int:
         """Its first process, as the engine's machine numbers it. Raises ProviderDown."""

@@ -51,6 +51,15 @@ class DockerMachine(ContainerMachine):
         found = await self._engine.call(lambda client: client.api.inspect_container(self.container.id))
         return cast("dict[str, object]", found["State"])
 
+    async def throttled(self) -> int:
+        try:
+            found = await self._engine.ask(
+                lambda client: client.api.stats(self.container.id, stream=False, one_shot=True)
+            )
+            return int(found["cpu_stats"]["throttling_data"]["throttled_periods"])
+        except (ProviderDown, KeyError, TypeError, ValueError):
+            return 0
+
     async def evidence(self) -> LossEvidence:
         if self.channel.ended:  # which the Engine learns a moment later than we
             with contextlib.suppress(ProviderDown):

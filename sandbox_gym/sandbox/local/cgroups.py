@@ -100,6 +100,10 @@ class Group:
         """Forks that the group's process cap refused."""
         return _counter(self.folders["pids"] / "pids.events", "max")
 
+    def throttled(self) -> int:
+        """In how many of its periods the group used up its CPU quota."""
+        return _counter(self.folders["cpu"] / "cpu.stat", "nr_throttled") if "cpu" in self.folders else 0
+
     def pids(self) -> set[int]:
         """The processes in the group now, in any of its folders."""
         folders = set(self.folders.values())

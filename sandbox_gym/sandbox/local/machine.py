@@ -33,6 +33,7 @@ class LocalMachine:
     def __init__(self, box_id: str, process: Process, channel: GuestChannel, group: Group | None, user: User) -> None:
         self.box_id = box_id
         self.channel = channel
+        self.channel.throttled = self._throttled
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
         self._earlier = (0, 0, 0)
@@ -86,6 +87,9 @@ class LocalMachine:
         if self.group is None:
             return (0, 0, 0)
         return self.group.oom_kills(), self.group.times_full(), self.group.process_cap_hits()
+
+    async def _throttled(self) -> int:
+        return self.group.throttled() if self.group is not None else 0
 
     @property
     def counters_at(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 import anyio.to_thread
 
@@ -16,6 +16,8 @@ from sandbox_gym.sandbox.containers.machine import ContainerFacts, ContainerMach
 from sandbox_gym.sandbox.podman.command import Podman
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
+COUNTERS: Final = {"cpu": ("cpu.stat", "cpu.stat"), "memory": ("memory.oom_control", "memory.events")}
+"""The files of cgroup v1 and v2 that count what happened, by their controller."""
 
 
 def size_options(sizes: Sizes) -> tuple[str, ...]:
@@ -49,21 +51,26 @@ class PodmanMachine(ContainerMachine):
         """While it runs only its cgroup counts them."""
         if state.get("Running") is not True:
             return await super().oom_kills(state)
-        return await anyio.to_thread.run_sync(oom_kills, str(state.get("CgroupPath")))
+        return await anyio.to_thread.run_sync(counted, str(state.get("CgroupPath")), "memory", "oom_kill")
+
+    async def throttled(self) -> int:
+        try:
+            group = str((await self.state()).get("CgroupPath"))
+        except ProviderDown:
+            return 0
+        return await anyio.to_thread.run_sync(counted, group, "cpu", "nr_throttled")
 
     async def remove(self) -> None:
         await self._removals.remove(self.box_id)
 
 
-def oom_kills(group: str, root: Path = CGROUPS) -> int:
-    """Processes of a cgroup that the kernel killed for memory; 0 where it can't be read. Blocking."""
-    for file in (
-        root / "memory" / group.lstrip("/") / "memory.oom_control",
-        root / group.lstrip("/") / "memory.events",
-    ):
+def counted(group: str, controller: Literal["cpu", "memory"], name: str, root: Path = CGROUPS) -> int:
+    """What a cgroup has counted by that name; 0 where it can't be read. Blocking."""
+    v1, v2 = COUNTERS[controller]
+    for file in (root / controller / group.lstrip("/") / v1, root / group.lstrip("/") / v2):
         try:
             lines = file.read_text().split("\n")
         except OSError:
             continue
-        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return sum(int(line.split()[1]) for line in lines if line.startswith(f"{name} "))
     return 0

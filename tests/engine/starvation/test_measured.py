@@ -17,7 +17,7 @@ from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
 from tests.conftest import make_real
 from tests.e2b.servers import PoolServer
-from tests.engine.starvation.boxes import SHORT, SLEEP, SPIN, Weight, open_box, outcome_of, share
+from tests.engine.starvation.boxes import LIMITS, SHORT, SLEEP, SPIN, Weight, open_box, outcome_of, share
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 FAKED = {
@@ -125,6 +125,21 @@ async def test_its_own_quota_starves_nobody(provider: LocalProvider, weight: Wei
             outcome = await outcome_of(box, source, replace(SHORT, cpus=0.3))
             assert outcome.status is Status.WALL_TIME_LIMIT
             assert share(outcome) < STARVED_SHARE, source
+
+
+@pytest.mark.parametrize("name", ["local", "docker"])
+async def test_a_program_that_takes_its_quota_from_its_guest_has_a_verdict(name: str) -> None:
+    """The guest is late with its heartbeats for seconds, but its box is not lost."""
+    provider = make_real(name)
+    box = await provider.create(SandboxSpec())
+    try:
+        await outcome_of(box, "pass")
+        outcome = await outcome_of(box, FAKED["64 processes"], replace(LIMITS, wall_time_s=4.0, cpus=0.1))
+        assert outcome.status is Status.WALL_TIME_LIMIT
+        assert (await outcome_of(box, "print('after it')")).stdout == b"after it\n"
+    finally:
+        await box.aclose()
+        await provider.aclose()
 
 
 async def test_starved_is_told_from_asleep(provider: LocalProvider, weight: Weight, crowd: None) -> None:
