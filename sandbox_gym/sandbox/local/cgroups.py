@@ -73,10 +73,6 @@ class Group:
         else:
             _write(folder / "cpu.max", f"{quota} {CPU_PERIOD_US}")
 
-    def processes(self) -> int:
-        """How many processes are in the group now."""
-        return len(self.pids())
-
     def oom_kills(self) -> int:
         """Processes of the group that the kernel killed for memory, whichever group was short of it."""
         events = "memory.oom_control" if self.version == 1 else "memory.events"

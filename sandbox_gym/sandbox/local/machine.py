@@ -170,7 +170,7 @@ def _open_pidfd(pid: int) -> int | None:
 async def remove_group(group: Group) -> None:
     """A killed jail's last processes leave the group a moment after their parent."""
     for _ in range(200):
-        if group.processes() == 0:
+        if not group.pids():
             break
         await anyio.sleep(0.01)
     group.remove()

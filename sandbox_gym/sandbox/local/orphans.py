@@ -67,17 +67,17 @@ class LocalOrphans:
         if why or is_near(owner) or self._cgroups is None:
             return why
         group = self._cgroups.existing(name)
-        return self._owners.why_dead(owner, None if group.processes() else _expiry(group))
+        return self._owners.why_dead(owner, None if group.pids() else _expiry(group))
 
     async def _remove_group(self, name: str, owner: Owner) -> None:
         if self._cgroups is None or owner_of(name) != owner or not self._why_group(name, owner):
             raise PermissionError(f"{name!r} is no group of a dead owner")
         group = self._cgroups.existing(name)
         deadline = time.monotonic() + KILL_S
-        while group.processes():
+        while group.pids():
             group.kill()
             if time.monotonic() > deadline:
-                raise OSError(errno.EBUSY, f"{group.processes()} processes of {name} outlive SIGKILL")
+                raise OSError(errno.EBUSY, f"{len(group.pids())} processes of {name} outlive SIGKILL")
             await anyio.sleep(0.01)
         group.remove()
         left = self._cgroups.existing(name).folders
