@@ -88,7 +88,7 @@ async def capped(command: Sequence[str]) -> AsyncIterator[list[str]]:
 
 async def _empty(group: Group) -> None:
     deadline = time.monotonic() + KILL_GRACE_S
-    while group.processes() and time.monotonic() < deadline:
+    while group.pids() and time.monotonic() < deadline:
         group.kill()
         await anyio.sleep(0.01)
     group.remove()
