@@ -31,6 +31,8 @@ from sandbox_gym.contract import (
 
 AT_ONCE_BYTES: Final = 64 << 10
 """So much is read in a few milliseconds at worst; a thread costs each verify a tenth of one."""
+ASKED_AT_ONCE_BYTES: Final = 8 << 10
+"""The same of what callers wrote: a plan may take 40 ms for each KiB of a test."""
 READERS: Final = 2
 """Threads that read at once: they share one interpreter's lock with the loop, so that more would only slow it."""
 asked_bytes: Final[ContextVar[int]] = ContextVar("sandbox_gym_asked_bytes", default=0)
@@ -54,12 +56,17 @@ async def judge(verifier: Verifier[T], task: T, answer: Answer, plan: Plan, stat
 
 async def asked(call: Callable[[], R]) -> R:
     """What `call` makes of the request's body, or of what came of it. A cancellation waits for its end."""
-    return await read(asked_bytes.get(), call, _askers)
+    return await read(asked_bytes.get(), call, _askers, ASKED_AT_ONCE_BYTES)
 
 
-async def read(size_bytes: int, call: Callable[[], R], among: RunVar[anyio.CapacityLimiter] = _limiter) -> R:
+async def read(
+    size_bytes: int,
+    call: Callable[[], R],
+    among: RunVar[anyio.CapacityLimiter] = _limiter,
+    at_once_bytes: int = AT_ONCE_BYTES,
+) -> R:
     """What `call` makes of `size_bytes` that boxes wrote. A cancellation waits for its end."""
-    if size_bytes <= AT_ONCE_BYTES:
+    if size_bytes <= at_once_bytes:
         return call()
     try:
         limiter = among.get()
