@@ -6,6 +6,8 @@ import time
 
 NEAR_CAP = 1 << 20
 """Bytes by which a peak may stay below the memory limit that it reached: the CPUs charge memory ahead."""
+KEPT_BY_NETWORK = ("dev", "snmp", "snmp6", "netstat", "ip6_flowlabel")
+"""Files of /proc/net that show what a program's use of a network leaves in it. Flow labels stay for up to a minute."""
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -190,5 +192,4 @@ class Evidence:
 
     def network(self):
         """The counters of the box's network, and its `connections`."""
-        counted = [_read("/proc/self/net/" + name) for name in ("dev", "snmp", "snmp6", "netstat")]
-        return [self.connections(), *counted]
+        return [self.connections(), *(_read("/proc/self/net/" + name) for name in KEPT_BY_NETWORK)]

@@ -12,14 +12,15 @@ import struct
 import time
 
 from .. import kernel
+from . import evidence
 
 COLLECT_S = 1.0
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _COUNTERS = (
     "buddyinfo diskstats interrupts locks pressure/cpu pressure/io pressure/irq pressure/memory schedstat softirqs "
-    "sys/fs/aio-nr sys/fs/dentry-state sys/fs/file-nr sys/fs/inode-nr sys/fs/inode-state sys/kernel/pty/nr vmstat "
-    "zoneinfo"
+    "sys/fs/aio-nr sys/fs/dentry-state sys/fs/file-nr sys/fs/inode-nr sys/fs/inode-state sys/fs/quota/syncs "
+    "sys/kernel/pty/nr vmstat zoneinfo"
 ).split()
 """Files of /proc with exact counters of the whole machine, which any user may read and no task's program needs."""
 
@@ -63,7 +64,7 @@ class Untouched:
 
 
 def _network():
-    return [_read("/proc/self/net/" + name) for name in ("dev", "snmp", "snmp6", "netstat")]
+    return [_read("/proc/self/net/" + name) for name in evidence.KEPT_BY_NETWORK]
 
 
 def _read(path):

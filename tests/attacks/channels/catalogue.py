@@ -190,7 +190,14 @@ CHANNELS = {
         "hold += [socket.socket(socket.AF_UNIX) for _ in range(40)]",
         "found = len(text('/proc/net/unix')) + sum(map(int, re.findall(r'used (\\d+)', text('/proc/net/sockstat'))))",
     ),
+    "flow labels": Channel(
+        "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+        "asked = bytes(15) + b'\\1' + b'\\0\\1' + os.urandom(2) + bytes((0, 1, 1, 0, 60, 0, 60, 0, 0, 0, 0, 0))\n"
+        "tried(s.setsockopt, 41, 32, asked); s.close()",
+        "found = len(text('/proc/net/ip6_flowlabel'))",
+    ),
     # -- the kernel's other objects
+    "times that anybody synced": Channel("for _ in range(9): os.sync()", "found = numbers('/proc/sys/fs/quota/syncs')"),
     "keyrings": Channel(
         "for ring in (-3, -4, -5): call(248, b'user', b'bit', b'1', 1, ring)",
         "found = sum(call(250, 10, ring, b'user', b'bit', 0) > 0 for ring in (-3, -4, -5)) + len(text('/proc/keys'))",

@@ -30,7 +30,9 @@ MACHINE = frozenset(
     }
 )
 """The kernel's own counters, which nothing but another kernel parts."""
-MACHINE_SEEN = frozenset({"names looked up on the whole machine", "faults of the whole machine"})
+MACHINE_SEEN = frozenset(
+    {"names looked up on the whole machine", "faults of the whole machine", "times that anybody synced"}
+)
 """More of them, that a container shows in /proc."""
 MACHINE_HELD = frozenset({"open files of the whole machine", "inodes of the whole machine"})
 """And these, for as long as the sender holds them."""
@@ -40,6 +42,7 @@ TASK = frozenset(
         "packets of the loopback",
         "counters of protocols",
         "ports in their last minute",
+        "flow labels",
     }
 )
 """Runs of one task share an init and a network."""
