@@ -24,6 +24,19 @@ _COUNTED: Final = re.compile(
     r"|(?<![A-Za-z0-9.^_])([0-9]{1,3})(?:‹?([CP])›?|‹? ?choose ?›?)([0-9]{1,3})(?![0-9.])"
 )
 _CALLED: Final = re.compile(r"(?<![A-Za-z\\])n?([CP])r? ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
+_CIS: Final = re.compile(
+    r"‹?(?<![A-Za-z])cis›? ?(\([^()]{1,40}\)|\{[^{}]{1,40}\}|[0-9.]{1,9} ?\^\\circ"
+    r"|-?(?:[0-9]{1,4} ?)?\\pi(?: ?/ ?[0-9]{1,4})?"
+    r"|-?\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\[a-z]{2,8}|[0-9.]{1,9}|[a-z](?![a-z]))"
+)
+_COORDINATES: Final = re.compile(
+    r"(?:\(|\\langle )[^()]{3,200}(?:\)|\\rangle)|\\begin\{[pb]matrix\}[^&]{3,200}\\end\{[pb]matrix\}"
+)
+_UNIT_TERM: Final = re.compile(
+    r" ?([-+]?) ?((?:\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\sqrt ?\{[^{}]{1,20}\}|\\pi|[0-9./* ]){0,16}) ?"
+    r"([ijk])(?![A-Za-z])"
+)
+"""A part of a vector, such as `-\\frac{1}{2}` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
 _SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为) ?› ?(?=[-+]?[0-9\\(\[$])")
 _DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't")
@@ -43,17 +56,44 @@ def usual(text: str) -> str:
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]
+    if "cis" in text:
+        text = _CIS.sub(_cosine_and_sine, text)
     return _spelled(_COUNTED, text)
 
 
 def counted(gold: str, answer: str) -> tuple[str, str]:
-    """A pair in which `C(10,3)` and `P(10,3)` are what they count, or points without their names where the other side
-    is a pair of coordinates."""
+    """A pair in which `C(10,3)` and `P(10,3)` are what they count, or points without their names, and sums of unit
+    vectors as coordinates, where the other side is a list of coordinates."""
     for one, other in ((gold, answer), (answer, gold)):
         point = _POINT.match(one) if _PAIR.match(other) else None
-        if point:
-            return (point[1], answer) if one is gold else (gold, point[1])
+        if named := point[1] if point else _in_coordinates(one, other):
+            return (named, answer) if one is gold else (gold, named)
     return _spelled(_CALLED, gold), _spelled(_CALLED, answer)
+
+
+def _cosine_and_sine(found: re.Match[str]) -> str:
+    angle = found[1][1:-1] if found[1][0] in "({" else found[1]
+    return f"(\\cos({angle})+i\\sin({angle}))"
+
+
+def _in_coordinates(text: str, like: str) -> str | None:
+    """`3i + 4j` in the coordinates of `like`; None where they are no two such."""
+    if not text.rstrip().endswith(("i", "j", "k")) or not _COORDINATES.fullmatch(like):
+        return None
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text.rstrip()):
+        term = _UNIT_TERM.match(text, at)
+        if not term or term[3] in found or (at and not term[1]):
+            return None
+        found[term[3]] = f"{term[1]}{term[2].strip() or 1}"
+        at = term.end()
+    matrix = like.startswith("\\b")
+    letters = "ijk"[: like.count("↵" if matrix else ",") + 1]
+    if not set(letters) >= set(found):
+        return None
+    parts = [found.get(letter, "0").removeprefix("+") for letter in letters]
+    return f"\\begin{{pmatrix}}{'↵'.join(parts)}\\end{{pmatrix}}" if matrix else f"({', '.join(parts)})"
 
 
 def _spelled(pattern: re.Pattern[str], text: str) -> str:

@@ -18,7 +18,17 @@ _WORDS: Final = {
     **dict.fromkeys(("infinitely many", "infinitely many solutions", "infinite solutions"), "infinitely many"),
     **dict.fromkeys(("infinity", "positive infinity", "plus infinity"), "\\infty"),
     **dict.fromkeys(("negative infinity", "minus infinity", "-infinity"), "-\\infty"),
+    **dict.fromkeys(("noon", "12 noon", "12:00 noon"), "12:00 PM"),
+    **dict.fromkeys(("midnight", "12 midnight", "12:00 midnight"), "12:00 AM"),
 }
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+_MONTH: Final = f"({'|'.join(f'{month}|{month[:3]}[.]?' for month in _MONTHS)}|sept[.]?)"
+_DAY: Final = r"(?:the )?([0-9]{1,2})(?:st|nd|rd|th)?"
+_WEEKDAY: Final = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ?)?"
+_DATE: Final = re.compile(rf"{_WEEKDAY}(?:{_MONTH} ?{_DAY}|{_DAY} ?(?:of )?{_MONTH})(?:,? ?([0-9]{{4}}))?")
 _AROUND: Final = re.compile(r"^(?:there (?:is|are) |the )?(.*?)(?: exists?)?$")
 _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
 _ALL_BUT: Final = re.compile(
@@ -39,9 +49,8 @@ def one_spelling(text: str) -> str:
     """The text, or the usual spelling of what it says."""
     if len(text) > _LONGEST:
         return text
-    if text[:1].isdigit():
-        ordinal = _ORDINAL.fullmatch(text)
-        text = ordinal[1] if ordinal else text
+    if text[:1].isdigit() and (ordinal := _ORDINAL.fullmatch(text)):
+        text = ordinal[1]
     elif text[:1] != "\\" or text[1:2] == "{":
         text = _said(" ".join(text.replace("‹", "").replace("›", "").split())) or text
     if time := _TIME.fullmatch(text):
@@ -60,5 +69,8 @@ def _said(words: str) -> str | None:
     around = _AROUND.match(words.lower())
     if around and (known := _WORDS.get(around[1])):
         return known
+    if date := _DATE.fullmatch(words.lower()):
+        month, day = (date[1] or date[4])[:3], int(date[2] or date[3])
+        return f"‹{month} {day} {date[5] or ''}›"
     but = _ALL_BUT.fullmatch(words.lower())
     return f"\\mathbb{{R}}\\setminus\\{{{but[1]}\\}}" if but else None

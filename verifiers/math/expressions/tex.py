@@ -54,7 +54,10 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textsf texttt textnormal mbox hbox operatorname"
 _TEXT_COMMANDS += " mathrm mathbf mathit mathsf mathtt mathop"
 _TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
-_UNIT_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat) ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}")
+_UNIT_VECTOR = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat)"
+    r"(?: ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}| ?\\([ij])math(?![A-Za-z])| ([ijk])(?![A-Za-z]))"
+)
 _BLACKBOARD = re.compile(
     r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: |\\mathbf ?\{)([RZNQC])(?![A-Za-z_^(])\}?"
 )
@@ -196,7 +199,8 @@ _BEFORE_WORDS: tuple[_Step, ...] = (
     ("pi", _PI_OVER, _pi_over),
     ("{", _OLD_FONT, r"\\text{\1\2}"),
     ("\\", _BLACKBOARD, r"\\mathbb{\1\2}"),
-    ("{", _UNIT_VECTOR, r" \1\2 "),
+    ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),
+    ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),  # a hat on a bold letter
     ("log", _NATURAL, r"\\ln "),
 )
 _AFTER_WORDS: tuple[_Step, ...] = (
