@@ -19,6 +19,9 @@ _TRIPLE = re.compile("\"\"\"|'''")
 _QUOTED = "\n> ```"
 _DOCUMENTS = ("markdown", "md")
 _AROUND_CODE = ("answer", "solution", "code", "python")
+_BRACKETS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"))
+"""Code Llama's, and those of MBPP's prompt, which has the opening one itself; a base model goes on behind the other."""
+_REASONING_ENDS = ("</think>", "[/THINK]", "</seed:think>", "<|channel|>final<|message|>")
 _ENDS = ("</s>", "<eos>", "<end_of_turn>", "<\uff5cend\u2581of\u2581sentence\uff5c>")
 _LONGEST_TOKEN = 40
 _DEEPEST = 3
@@ -48,9 +51,9 @@ class _Block:
 
 
 def extract_code(text: str, language: Language = PYTHON) -> str | None:
-    """The answer's program, or None. Text before the last `</think>` is not the answer. Without a fence it is the whole
-    text; its first line keeps its indentation, which a completion needs."""
-    text = _without_end_tokens(text.rpartition("</think>")[2].replace("\r\n", "\n"))
+    """The answer's program, or None. Text before the last end of reasoning is not the answer. Without a fence it is the
+    whole text; its first line keeps its indentation, which a completion needs."""
+    text = _without_end_tokens(_without_reasoning(text))
     if _QUOTED in f"\n{text}":
         text = "\n".join("" if line == ">" else line.removeprefix("> ") for line in text.split("\n"))
     return _extracted(text, language)
@@ -74,9 +77,18 @@ def _extracted(text: str, language: Language, within: bool = False) -> str | Non
     for tag in _AROUND_CODE:
         if f"<{tag}>" in text and f"</{tag}>" in text:
             text = text.rpartition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+    for opening, closing in _BRACKETS:
+        if closing in text:
+            text = text.partition(closing)[0].rpartition(opening)[2]
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
+
+
+def _without_reasoning(text: str) -> str:
+    for end in _REASONING_ENDS:
+        text = text.rpartition(end)[2]
+    return text.replace("\r\n", "\n")
 
 
 def _without_end_tokens(text: str) -> str:
@@ -92,9 +104,8 @@ def _without_end_tokens(text: str) -> str:
 
 
 def blocks_of(text: str, language: Language) -> list[tuple[str, str]]:
-    """(text after the opening marks, body) of every fenced block after the last `</think>`."""
-    text = text.rpartition("</think>")[2].replace("\r\n", "\n")
-    closed, _ = _blocks(text, {*language.tags, *language.fences})
+    """(text after the opening marks, body) of every fenced block after the last end of reasoning."""
+    closed, _ = _blocks(_without_reasoning(text), {*language.tags, *language.fences})
     return [(block.fence.info, block.body()) for block in closed]
 
 
@@ -104,7 +115,9 @@ def fenced(code: str, language: Language = PYTHON) -> str:
         text = f"{fence}{language.name}\n{code}\n{fence}"
         if (extract_code(text, language) or "").strip() == code.strip():
             return text
-    raise RequestError("code", "can't be told from the text around it", "send code without </think> tags")
+    raise RequestError(
+        "code", "can't be told from the text around it", "send code without ends of reasoning, such as </think>"
+    )
 
 
 def _dedented(line: str, indent: int) -> str:
