@@ -100,8 +100,8 @@ def test_no_code(client: TestClient, form: str, completion: str) -> None:
 
 def test_a_few_shot_answer_ends_where_its_examples_do(client: TestClient) -> None:
     for completion in (f"{CODE}[DONE]\nanother problem [BEGIN]", f"[BEGIN]\n{CODE}[DONE]"):
-        assert submitted(client, ROWS["MBPP"], completion, is_fewshot=True)["accepted"] is True
-        assert submitted(client, ROWS["MBPP"], completion)["accepted"] is False
+        for few_shot in (True, False):
+            assert submitted(client, ROWS["MBPP"], completion, is_fewshot=few_shot)["accepted"] is True
 
 
 LOGIC = """
@@ -164,7 +164,7 @@ def test_whatever_that_program_leaves_is_no_fault_of_ours(client: TestClient, lo
 )  # fmt: skip
 def test_the_block_that_counts_defines_what_the_test_calls(language: str, code: str, use: str, test: str) -> None:
     written = f"```{language}\n{code}\n```\nUse it:\n```{language}\n{use}\n```"
-    find = partial(extracted, few_shot=False, program=False, extra=FusionExtra(), test=test)
+    find = partial(extracted, program=False, extra=FusionExtra(), test=test)
     assert find(written, known_language(language, "language")).code.strip() == code
     assert find(f"```{language}\n{use}\n```\n{written}", known_language(language, "language")).code.strip() == code
 

@@ -12,7 +12,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.guest.protocol import values as guest_values
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.bounded import MAX_DEPTH
-from sandbox_gym.verifiers.coding import extract_code, has_reasoning_format_violation, parse_task
+from sandbox_gym.verifiers.coding import PYTHON, extract_code, has_reasoning_format_violation, parse_task
 from sandbox_gym.verifiers.coding.compare import explain_stdout, values_equal
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
@@ -70,6 +70,25 @@ DOCUMENTED = 'def f():\n    """\n    ```\n    f()\n    ```\n    """'
 )
 def test_extract_code(text: str, code: str | None) -> None:
     assert extract_code(text) == code
+
+
+DEFINED = ("def f(x):\n    return x", "async def f(x):\n    return x", "class f:\n    pass", "f = abs", "f: int = 1")
+USES = ("print(f(1))", "def main():\n    f(1)\n\nmain()", "assert f(1) == 1", "g = f", "x.f = 1")
+
+
+@pytest.mark.parametrize("defined", [*DEFINED, "class Solution:\n    def f(self, x):\n        return x"])
+@pytest.mark.parametrize("use", USES)
+def test_a_block_that_shows_how_to_use_it_is_no_answer(defined: str, use: str) -> None:
+    draft, answer, shown = (f"```python\n{code}\n```\n" for code in ("def f(x):\n    return 0", defined, use))
+    for text in (answer, f"{answer}Use:\n{shown}", f"{draft}Better:\n{answer}Use:\n{shown}{shown}"):
+        assert extract_code(text, PYTHON, ("f",)) == defined
+    assert extract_code(answer + shown) == use, "a program is the last block"
+    assert extract_code(draft + shown, PYTHON, ("h",)) == use, "none defines it"
+
+
+def test_a_completion_is_the_last_block() -> None:
+    text = "```python\ndef f(x):\n    pass\n```\ngoes on:\n```python\n    return x\n```"
+    assert extract_code(text, PYTHON, ("f",)) == "    return x"
 
 
 def test_reasoning_format_violation() -> None:

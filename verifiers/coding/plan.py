@@ -11,7 +11,7 @@ from functools import lru_cache
 from sandbox_gym.contract import Answer, Build, Dialogue, Plan, Program, Run, Step
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding.answers.extract import extract_code
+from sandbox_gym.verifiers.coding.answers.extract import defines, extract_code
 from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
 from sandbox_gym.verifiers.coding.answers.folders import Sources
 from sandbox_gym.verifiers.coding.functions.inverted import key_of, order_of, pool_of, seed_of
@@ -39,7 +39,7 @@ __all__ = ["ASSERTED", "REHEARSAL", "TOGETHER", "candidate_source", "make_plan",
 def make_plan(task: CodingTask, answer: Answer) -> Plan:
     """One run per test, or one dialogue for a check function; no steps where the answer holds no code. Raises
     RequestError for a call that is too long for the channel."""
-    code = extract_code(answer.text, task.language)
+    code = extract_code(answer.text, task.language, task.tests.names)
     if code is None:
         return Plan(())
     tests = task.tests
@@ -113,10 +113,7 @@ def candidate_source(prompt: str, entry_point: str, code: str) -> str:
     """The candidate's module: the prompt's imports and helpers, then its code; a completion continues the prompt."""
     if not prompt:
         return code
-    name = re.escape(entry_point)
-    statement = rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b"
-    defines = re.search(rf"{statement}|^{name}[ \t]*(?::[^=\n]+)?=(?!=)", code, re.M)
-    if not defines:
+    if not defines(code, entry_point):
         return prompt + ("" if prompt.endswith("\n") else "\n") + code
     futures = "".join(f"{line}\n" for line in _FUTURE.findall(code))  # only the top of a module may hold them
     return f"{futures}{prompt.rstrip()}\n{closing_body(prompt)}\n\n{_FUTURE.sub('', code)}"

@@ -65,13 +65,11 @@ def marked_as(name: object, language: Language) -> Language:
 
 
 def extracted(
-    completion: str, language: Language, *, few_shot: bool, program: bool, extra: FusionExtra, test: str = ""
+    completion: str, language: Language, *, program: bool, extra: FusionExtra, test: str = ""
 ) -> Extracted:
     """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
     and where a function is asked for, one that defines something (which the test calls) before one that calls it.
-    Few-shot prompts of MBPP end an answer by [DONE]. The request may say which block counts, or that all do."""
-    if few_shot and "```" not in completion:
-        completion = completion.partition("[DONE]")[0].rpartition("[BEGIN]")[2]
+    The request may say which block counts, or that all do."""
     closed = blocks_of(completion, language)
     tags = {*language.tags, *language.fences}
     tagged = [body for tag, body in closed if tag.partition(" ")[0].lower().strip("{.}") in tags]

@@ -124,7 +124,7 @@ class FusionSubmit:
             answer = await extracted_by(config.custom_extract_logic, wanted.completion, self._tools, engine, call)
         else:
             written = marked_as(labels_of(row).get("programming_language"), language)
-            find = partial(extracted, few_shot=config.is_fewshot is True, program=bool(tests.cases), extra=config.extra)
+            find = partial(extracted, program=bool(tests.cases), extra=config.extra)
             find = partial(find, test=tests.source)
             answer = await judging.asked(partial(find, wanted.completion, written))
         if tests.source:

@@ -143,7 +143,7 @@ class CodingResources:
         verdict, state = verification.verdict, verification.state
         masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
-        code = await judging.asked(partial(extract_code, request.output_text, task.language))
+        code = await judging.asked(partial(extract_code, request.output_text, task.language, task.tests.names))
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         fields = CodeFields(
             reward=self._penalty if violation else verdict.reward,

@@ -7,7 +7,7 @@ Linear in the answer's length for any input: lines are parsed by string methods 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sandbox_gym.errors import RequestError
@@ -50,16 +50,24 @@ class _Block:
         return "\n".join(_dedented(line, self.fence.indent) for line in self.lines)
 
 
-def extract_code(text: str, language: Language = PYTHON) -> str | None:
+def extract_code(text: str, language: Language = PYTHON, names: Sequence[str] = ()) -> str | None:
     """The answer's program, or None. Text before the last end of reasoning is not the answer. Without a fence it is the
-    whole text; its first line keeps its indentation, which a completion needs."""
+    whole text; its first line keeps its indentation, which a completion needs. `names`: what is asked for; a block that
+    defines one of them goes before those that only use it."""
     text = _without_end_tokens(_without_reasoning(text))
     if _QUOTED in f"\n{text}":
         text = "\n".join("" if line == ">" else line.removeprefix("> ") for line in text.split("\n"))
-    return _extracted(text, language)
+    return _extracted(text, language, names)
 
 
-def _extracted(text: str, language: Language, within: bool = False) -> str | None:
+def defines(code: str, name: str) -> bool:
+    """Whether a line defines the name: a function, a method, a class or a variable of the module."""
+    name = re.escape(name)
+    statement = rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b"
+    return re.search(rf"{statement}|^{name}[ \t]*(?::[^=\n]+)?=(?!=)", code, re.M) is not None
+
+
+def _extracted(text: str, language: Language, names: Sequence[str], within: bool = False) -> str | None:
     """`within`: the text stood in a block of its own."""
     tags = {*language.tags, *language.fences}
     closed, unclosed = _blocks(text, tags, quotes=language.forks)
@@ -68,9 +76,9 @@ def _extracted(text: str, language: Language, within: bool = False) -> str | Non
         some = [block for block in blocks if named is None or block.fence.tag in named]
         some = [block for block in some if block.body().strip()]
         if some and some[-1].fence.tag in _DOCUMENTS and not within:
-            return _extracted(some[-1].body(), language, within=True)
+            return _extracted(some[-1].body(), language, names, within=True)
         if some:
-            body = some[-1].body()
+            body = _asked_for([block.body() for block in some], names)
             return body if blocks is closed else body.rstrip().removesuffix("```")
     if closed or ends:
         return None
@@ -83,6 +91,14 @@ def _extracted(text: str, language: Language, within: bool = False) -> str | Non
     whole = text.rstrip()
     first = len(whole) - len(whole.lstrip())
     return whole[whole.rfind("\n", 0, first) + 1 :] or None
+
+
+def _asked_for(bodies: Sequence[str], names: Sequence[str]) -> str:
+    """The last one that defines what is asked for: behind it an answer shows how to use it. One that is indented goes
+    on with its prompt."""
+    if len(bodies) > 1 and bodies[-1][:1] not in (" ", "\t"):
+        bodies = [body for body in bodies if any(defines(body, name) for name in names)] or bodies
+    return bodies[-1]
 
 
 def _without_reasoning(text: str) -> str:

@@ -35,6 +35,11 @@ class ReferenceTests:
     base: int
     atol: float = 0.0
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `shapes.CheckTests.names`."""
+        return (self.entry_point,)
+
 
 class ReferenceFailed(Exception):
     """The row's own solution returned no value for some input."""

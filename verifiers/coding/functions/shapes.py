@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import cast
+from typing import ClassVar, cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
@@ -46,6 +46,9 @@ class StdinTests:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
+    names: ClassVar[tuple[str, ...]] = ()
+    """See `CheckTests.names`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
@@ -54,6 +57,11 @@ class FunctionTests:
     fn_name: str
     calls: tuple[tuple[object, ...], ...]
     outputs: tuple[object, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `CheckTests.names`."""
+        return (self.fn_name,)
 
 
 @dataclass(frozen=True, slots=True)
