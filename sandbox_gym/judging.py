@@ -31,8 +31,8 @@ from sandbox_gym.contract import (
 
 AT_ONCE_BYTES: Final = 64 << 10
 """So much is read in a few milliseconds at worst; a thread costs each verify a tenth of one."""
-ASKED_AT_ONCE_BYTES: Final = 8 << 10
-"""The same of what callers wrote: a plan may take 40 ms for each KiB of a test."""
+TESTS_WEIGH: Final = 8
+"""A byte of a test's text takes as long to plan as so many others to read: up to 40 ms for a KiB."""
 READERS: Final = 2
 """Threads that read at once: they share one interpreter's lock with the loop, so that more would only slow it."""
 asked_bytes: Final[ContextVar[int]] = ContextVar("sandbox_gym_asked_bytes", default=0)
@@ -56,17 +56,19 @@ async def judge(verifier: Verifier[T], task: T, answer: Answer, plan: Plan, stat
 
 async def asked(call: Callable[[], R]) -> R:
     """What `call` makes of the request's body, or of what came of it. A cancellation waits for its end."""
-    return await read(asked_bytes.get(), call, _askers, ASKED_AT_ONCE_BYTES)
+    return await read(asked_bytes.get(), call, _askers)
 
 
-async def read(
-    size_bytes: int,
-    call: Callable[[], R],
-    among: RunVar[anyio.CapacityLimiter] = _limiter,
-    at_once_bytes: int = AT_ONCE_BYTES,
-) -> R:
+def weigh_tests(*texts: object) -> None:
+    """Count tests of the request at work, which are read and planned by `asked` from here on; what is no text is
+    refused there."""
+    size_bytes = sum(len(text) for text in texts if isinstance(text, str))
+    asked_bytes.set(asked_bytes.get() + TESTS_WEIGH * size_bytes)
+
+
+async def read(size_bytes: int, call: Callable[[], R], among: RunVar[anyio.CapacityLimiter] = _limiter) -> R:
     """What `call` makes of `size_bytes` that boxes wrote. A cancellation waits for its end."""
-    if size_bytes <= at_once_bytes:
+    if size_bytes <= AT_ONCE_BYTES:
         return call()
     try:
         limiter = among.get()

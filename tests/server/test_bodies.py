@@ -149,13 +149,13 @@ def test_no_answer_is_made_of_the_host_header(serving: Serving) -> None:
 async def test_long_bodies_are_read_beside_the_event_loop() -> None:
     """One caller's long row would hold up all others'."""
     here, found = threading.get_ident(), []
-    for size, elsewhere in ((judging.ASKED_AT_ONCE_BYTES, False), (judging.ASKED_AT_ONCE_BYTES + 1, True)):
+    for size, elsewhere in ((judging.AT_ONCE_BYTES, False), (judging.AT_ONCE_BYTES + 1, True)):
         judging.asked_bytes.set(size)
         found.append((await judging.asked(threading.get_ident) != here) is elsewhere)
     assert found == [True, True]
 
 
-@pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (10_000, True)])
+@pytest.mark.parametrize(("size", "elsewhere"), [(10, False), (100_000, True)])
 def test_a_long_row_is_read_planned_and_told_of_beside_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, size: int, elsewhere: bool
 ) -> None:
@@ -172,6 +172,12 @@ def test_a_long_row_is_read_planned_and_told_of_beside_it(
     answer = client.post("/verify", json={"answer": "```python\nprint(1)\n```", "verifier_metadata": row})
     assert answer.status_code == 200, answer.text
     assert threads == {name: {elsewhere} for name in ("loads", "parse_tests", "extract_code")}
+    threads.clear()
+    for tests in ({"test": "x = (\n" * (1 + size // 50)}, {"test_list": ["x = ("] * (1 + size // 50)}):
+        row = {**tests, "entry_point": "f"}  # a test's text takes longer to plan than other text
+        answer = client.post("/verify", json={"answer": "```python\nf = abs\n```", "verifier_metadata": row})
+        assert answer.status_code == 422
+    assert threads == {"loads": {False}, "parse_tests": {elsewhere}}
     many = {"test_list": ["assert f(1) == 1"] * 20_001}
     refused = client.post("/verify", json={"answer": "x", "verifier_metadata": many})
     assert (refused.status_code, refused.json()["error"]["field"]) == (422, "verifier_metadata.test_list")

@@ -64,9 +64,7 @@ def marked_as(name: object, language: Language) -> Language:
     return replace(PYTHON, name=name.lower(), aliases=(), fences=tags)
 
 
-def extracted(
-    completion: str, language: Language, *, program: bool, extra: FusionExtra, test: str = ""
-) -> Extracted:
+def extracted(completion: str, language: Language, *, program: bool, extra: FusionExtra, test: str = "") -> Extracted:
     """A block that says its language goes before one without a tag, which is what the program prints, or how to run it;
     and where a function is asked for, one that defines something (which the test calls) before one that calls it.
     The request may say which block counts, or that all do."""

@@ -136,6 +136,8 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
+        listed = request.verifier_metadata.get("test_list")
+        judging.weigh_tests(request.verifier_metadata.get("test"), *(listed if isinstance(listed, list) else ()))
         task = await judging.asked(partial(self._parse, request.verifier_metadata))
         difficulty = request.verifier_metadata.get("difficulty")
         answer = Answer(request.output_text)
