@@ -62,13 +62,14 @@ async def readiness(provider: Provider, kind: str) -> Capability:
 
 
 async def _starts(provider: Provider, kind: str) -> Capability:
-    image = _IMAGES.get(kind, "python")
+    builds = kind == "swe" and await provider.has_image(BUILDER_IMAGE)
+    image = BUILDER_IMAGE if builds else _IMAGES.get(kind, "python")
     sandbox = await provider.create(SandboxSpec(image))
     isolation = sandbox.isolation
     await sandbox.aclose()
     found = f"isolation: {isolation}"
     if kind == "swe":
-        recipes = "and of recipes" if await provider.has_image(BUILDER_IMAGE) else f"but no image {BUILDER_IMAGE}"
+        recipes = "and of recipes" if builds else f"but no image {BUILDER_IMAGE}"
         found += f"; rows of published images, {recipes}"
     return Capability(kind, True, found)
 
