@@ -63,8 +63,7 @@ async def readiness(provider: Provider, kind: str) -> Capability:
 
 async def _starts(provider: Provider, kind: str) -> Capability:
     builds = kind == "swe" and await provider.has_image(BUILDER_IMAGE)
-    image = BUILDER_IMAGE if builds else _IMAGES.get(kind, "python")
-    sandbox = await provider.create(SandboxSpec(image))
+    sandbox = await provider.create(SandboxSpec(BUILDER_IMAGE if builds else _IMAGES.get(kind, "python")))
     isolation = sandbox.isolation
     await sandbox.aclose()
     found = f"isolation: {isolation}"
