@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.options import MathOptions
-from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters
+from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters, tagged
 
 _BOX = "\\boxed{"
 _FRAMES = ("\\boxed{", "\\fbox{")
@@ -45,7 +45,7 @@ def searchable(text: str, options: MathOptions) -> str:
     visible = after_thinking(text, options)
     if visible is None or options.boxed_only or options.multiple_choice or "\\boxed" in visible:
         return ""
-    return visible.strip()[-SEARCHED_CHARS:]
+    return tagged(visible.strip()[-SEARCHED_CHARS:])
 
 
 def last_box(text: str, frames: tuple[str, ...] = (_BOX,)) -> str | None:

@@ -31,6 +31,7 @@ _FEW_WORDS = 3
 
 def plain_answer(text: str) -> str | None:
     """The last `####`, the last "answer is X" or the last bold text; None where none of them names an answer."""
+    text = tagged(text)
     if "####" in text:
         return _line(text.rpartition("####")[2]) or None
     lowered = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
@@ -44,6 +45,12 @@ def plain_answer(text: str) -> str | None:
                 return found
     bold = _BOLD.findall(text[-_LINE_CHARS:])
     return _line(bold[-1]) or None if bold else None
+
+
+def tagged(text: str) -> str:
+    """What the last `<answer>` holds; the text where there is none."""
+    _, found, inner = text.rpartition("<answer>")
+    return inner.partition("</answer>")[0].strip() or text if found else text
 
 
 def last_math(text: str) -> str | None:

@@ -30,6 +30,8 @@ _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
 _DEGREES = r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ"
+_WHOLE_ANGLE = re.compile(rf"(-?){_DEGREES}")
+_INVERSE = re.compile(r"\\(?:arc[a-z]{3,4}|(?:sin|cos|tan|cot|sec|csc) ?\^ ?\{ ?-1 ?\})")
 _POWER = r"(?: ?\^ ?(?:[0-9]|\{[0-9]{1,3}\}))?"
 _ANGLE = re.compile(rf"\\((?:sin|cos|tan|cot|sec|csc){_POWER}) ?(?:\( ?{_DEGREES} ?\)|\{{ ?{_DEGREES} ?\}}|{_DEGREES})")
 _FACTOR = re.compile(r"(?<![\w.)}/^\]])([0-9]{1,9})/([0-9]{1,9}) (?=\\?[A-Za-z(])")
@@ -78,6 +80,10 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
     """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
     constant."""
     first, second = paired(normalise(gold), normalise(answer))
+    for one, other in ((first, second), (second, first)):
+        if _INVERSE.search(one) and (degrees := _WHOLE_ANGLE.fullmatch(other)):
+            radians = f"{degrees[1]}\\frac{{{degrees[2]}\\pi}}{{180}}"
+            first, second = (first, radians) if one is first else (radians, second)
     return _rewritten(first), _rewritten(second)
 
 

@@ -22,9 +22,10 @@ from sandbox_gym.verifiers.math.rungs.texts import same_points
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z0-9)])'(?=[^=]*$)"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
+_GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
 _GROUP = r"\{-?[^{}]{1,20}\}"
 _MULTIPLE = re.compile(
     rf"-? ?(?:[0-9]{{1,20}}|\\frac ?(?:[0-9]{{2}}|{_GROUP}{_GROUP})|\\sqrt ?(?:[0-9]|{_GROUP})|[A-Za-z])? ?\*? ?"
@@ -40,7 +41,9 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     """A Decision that the two differ although math-verify called them equal; None where its result stands."""
     options = options or MathOptions()
     first, second = paired(normalise(gold), normalise(answer))
-    mine, theirs = assigned(first)[1], assigned(second)[1]
+    (left, mine), (right, theirs) = assigned(first), assigned(second)
+    if left and right and left != right:
+        mine, theirs = first, second  # m = n is n = m
     numbers = same_number(mine, theirs, options)
     for found in (
         same_points(first, second),
@@ -112,6 +115,8 @@ def _base_dropped(gold: str, answer: str) -> Decision | None:
 def _hedged(gold: str, answer: str) -> Decision | None:
     """What the library drops: `\\text{not } 4` is not 4, `4 \\text{ or more}` means more than 4, `A'` is no `A`, and
     `\\{1,2,\\ldots\\}` goes on."""
+    if bool(_GOES_ON.search(gold)) != bool(_GOES_ON.search(answer)):
+        return Decision(False, "words", "one of them goes on")
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
     if "," in gold:
         added = {word for word in added if not word.startswith("or ") or word[3:].isalpha()}

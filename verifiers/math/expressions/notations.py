@@ -39,6 +39,16 @@ _UNIT_TERM: Final = re.compile(
 """A part of a vector, such as `-\\frac{1}{2}` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
 _SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为) ?› ?(?=[-+]?[0-9\\(\[$])")
+_SIGN: Final = re.compile(
+    r"^(?:(?:\\(?:approx|simeq|sim|therefore)(?![A-Za-z])|[=≃∴:]"
+    r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)+"
+    r"(?=[-+$]?[0-9.]|[-+]?\\(?:frac|sqrt|pi)(?![A-Za-z]))"
+)
+"""What may stand before a value and changes nothing of it."""
+_PROGRESSION: Final = re.compile(
+    r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
+)
+_MOST_MEMBERS: Final = 500
 _DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
 _PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
@@ -56,6 +66,9 @@ def usual(text: str) -> str:
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]
+    text = _SIGN.sub("", text)
+    if "," in text:
+        text = _PROGRESSION.sub(_written_out, text)
     if "cis" in text:
         text = _CIS.sub(_cosine_and_sine, text)
     return _spelled(_COUNTED, text)
@@ -69,6 +82,15 @@ def counted(gold: str, answer: str) -> tuple[str, str]:
         if named := point[1] if point else _in_coordinates(one, other):
             return (named, answer) if one is gold else (gold, named)
     return _spelled(_CALLED, gold), _spelled(_CALLED, answer)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    """`1, 3, \\ldots, 9` as `1, 3, 5, 7, 9`: steps of one where only one number stands before the dots."""
+    given, last = [int(part) for part in found[1].split(",") if part.strip()], int(found[2])
+    step = given[1] - given[0] if len(given) > 1 else 1
+    members = range(given[0], last + (1 if step > 0 else -1), step) if step else range(0)
+    whole = list(members[: len(given)]) == given and last == members[-1] and len(members) <= _MOST_MEMBERS
+    return ", ".join(map(str, members)) if whole else found.group()
 
 
 def _cosine_and_sine(found: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ Brackets of any kind around a matrix are one matrix; `vmatrix` and `Vmatrix` are
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sandbox_gym.verifiers.math.expressions.quantities import merge_thousands
@@ -49,7 +49,7 @@ def shape_of(text: str) -> Shape:
         and (turned := _TRANSPOSED.search(text))
         and (shape := shape_of(text[: turned.start()])).kind == "tuple"
     ):
-        return shape
+        return replace(shape, brackets="()")
     matrix = _MATRIX.match(_inside_brackets(text))
     if matrix:
         return _matrix(matrix.group(2))

@@ -42,6 +42,7 @@ _GOES_ON: Final = re.compile(
 """One digit three times or more, or a longer group twice or more, before dots that end the text."""
 _TIME: Final = re.compile(
     r"‹?([0-9]{1,2}:[0-9]{2}) ?›? ?‹? ?([AaPp])\.? ?[Mm]\.?›?|‹?([0-9]{1,2}) ?›? ?‹? ?(?:([AP])M|([ap])\.m\.?)›?"
+    r"|([0-9]{1,2})(?: | ?‹ ?)([ap])m ?›?"
 )
 
 
@@ -54,7 +55,7 @@ def one_spelling(text: str) -> str:
     elif text[:1] != "\\" or text[1:2] == "{":
         text = _said(" ".join(text.replace("‹", "").replace("›", "").split())) or text
     if time := _TIME.fullmatch(text):
-        hour, half = time[1] or f"{time[3]}:00", time[2] or time[4] or time[5]
+        hour, half = time[1] or f"{time[3] or time[6]}:00", time[2] or time[4] or time[5] or time[7]
         return f"{hour} {half.upper()}M"
     if "." not in text:
         return text

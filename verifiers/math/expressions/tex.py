@@ -20,6 +20,7 @@ _UNICODE = {
     "℃": "^\\circ C", "℉": "^\\circ F", "∶": ":",
     "≤": "\\le ", "⩽": "\\le ", "≥": "\\ge ", "⩾": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "≡": "\\equiv ",
     "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ", "±": "\\pm ", "ℝ": "\\mathbb{R}", "∅": "\\emptyset ",
+    "ε": "\\epsilon ", "ϵ": "\\epsilon ", "ϕ": "\\phi ",
     "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "θ": "\\theta ",
     "λ": "\\lambda ", "ρ": "\\rho ",
     "σ": "\\sigma ", "φ": "\\phi ", "ω": "\\omega ",
@@ -48,6 +49,7 @@ _SAME = {
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
     "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "tt": "", "sf": "", "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "cr": "↵",
+    "varepsilon": "\\epsilon", "varphi": "\\phi", "vartheta": "\\theta", "varrho": "\\rho",
     "textdegree": "^\\circ", "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
@@ -75,6 +77,8 @@ _LAYOUT = re.compile(
 _TIMES = re.compile(r"(?<=[0-9]) ?‹? ?[xX] ?›? ?(?=10 ?\^)")
 _UNIT_QUOTIENT = re.compile(r"\\frac ?\{ ?‹([^‹›]{1,20})› ?\}\{ ?‹([^‹›]{1,20})›( ?\^ ?\{?[0-9]\}?)? ?\}")
 """`\\frac{\\text{m}}{\\text{s}^2}`."""
+_OHMS = re.compile(r"(?<=[0-9}]) ?(?:‹ ?([kMmGμ])? ?›|([kM]))? ?\\Omega(?![A-Za-z_^])")
+_MICRO = re.compile(r"(?<=[0-9}]) ?‹? ?\\mu ?›?(?:‹ ?([A-Za-z]{1,2}) ?›| ?([mgsACFVJWHTL])(?![A-Za-z_^]))")
 _PI_OVER = re.compile(r"\\frac ?\\pi ?(?:([0-9A-Za-z])|(?=\{))")
 _BARE_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt ?([0-9]{1,9})(?![0-9.])")
 _LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
@@ -207,6 +211,8 @@ _AFTER_WORDS: tuple[_Step, ...] = (
     ("sqrt", _BARE_ROOT, r"\\sqrt{\1}"),
     ("o", _LETTER_DEGREE, r"^\\circ "),
     ("10", _TIMES, "*"),
+    ("\\Omega", _OHMS, lambda found: f"‹ {found[1] or found[2] or ''}Ω›"),
+    ("\\mu", _MICRO, lambda found: f"‹ μ{found[1] or found[2]}›"),
     ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
 )
 _AFTER_NAMES: tuple[_Step, ...] = (

@@ -5,32 +5,34 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 _KINDS = {
     "length": "m:1 meter meters metre metres; cm:1/100 centimeter centimeters centimetre centimetres;"
-    "mm:1/1000 millimeter millimeters millimetre millimetres; km:1000 kilometer kilometers kilometre kilometres;"
-    "dm:1/10 decimeter decimeters; nm:1/1000000000 nanometer nanometers; μm:1/1000000 µm um micrometer micrometers;"
+    "dm:1/10 decimeter decimeters;"
     "in:127/5000 inch inches; ft:381/1250 foot feet; yd:1143/1250 yard yards yds; mi:201168/125 mile miles",
-    "mass": "g:1 gram grams; kg:1000 kilogram kilograms kgs; mg:1/1000 milligram milligrams; t:1000000 tonne tonnes;"
+    "mass": "g:1 gram grams; kg:1000 kgs; t:1000000 tonne tonnes;"
     "lb:45359237/100000 lbs pound pounds; oz:45359237/1600000 ounce ounces",
-    "time": "s:1 sec secs second seconds; ms:1/1000 millisecond milliseconds; min:60 mins minute minutes;"
+    "time": "s:1 sec secs second seconds; min:60 mins minute minutes;"
     "h:3600 hr hrs hour hours; day:86400 days; week:604800 weeks; month:2629746 months; year:31556952 years yr yrs",
-    "volume": "L:1/1000 l liter liters litre litres; mL:1/1000000 ml milliliter milliliters millilitre millilitres;"
-    "gal:1 gallon gallons",
+    "volume": "L:1/1000 l liter liters litre litres; ml:1/1000000; gal:1 gallon gallons",
     "usd": "$:1 dollar dollars USD usd; ¢:1/100 cent cents",
     "eur": "€:1 euro euros EUR",
     "gbp": "£:1 GBP",
     "inr": "₹:1 rupee rupees Rs INR",
     "cny": "¥:1 yuan RMB CNY",
-    "force": "N:1 newton newtons; kN:1000",
-    "energy": "J:1 joule joules; kJ:1000 kilojoule kilojoules; cal:523/125; kcal:4184; eV:1",
-    "power": "W:1 watt watts; kW:1000 kilowatt kilowatts",
-    "pressure": "Pa:1 pascal pascals; kPa:1000; atm:101325",
-    "frequency": "Hz:1 hertz; kHz:1000; MHz:1000000",
+    "force": "N:1 newton newtons",
+    "energy": "J:1 joule joules; cal:523/125; kcal:4184; Wh:3600; kWh:3600000; eV:1",
+    "power": "W:1 watt watts",
+    "pressure": "Pa:1 pascal pascals; atm:101325; bar:100000 bars; mmHg:20265/152 torr",
+    "frequency": "Hz:1 hertz",
     "voltage": "V:1 volt volts",
-    "current": "A:1 amp amps ampere amperes; mA:1/1000",
+    "current": "A:1 amp amps ampere amperes",
     "resistance": "Ω:1 ohm ohms",
     "charge": "coulomb:1 coulombs",
+    "capacitance": "farad:1 farads",
+    "inductance": "H:1 henry henries",
+    "magnetism": "T:1 tesla teslas",
     "temperature": "K:1 kelvin kelvins",
     "celsius": "°C:1 celsius",
     "fahrenheit": "°F:1 fahrenheit",
@@ -44,9 +46,17 @@ _DERIVED = {
     "volume": (1, 3), "area": (1, 2), "frequency": (1, 0, 0, -1), "force": (1000, 1, 1, -2), "energy": (1000, 2, 1, -2),
     "power": (1000, 2, 1, -3), "pressure": (1000, -1, 1, -2), "charge": (1, 0, 0, 1, 1),
     "voltage": (1000, 2, 1, -3, -1), "resistance": (1000, 2, 1, -3, -2),
+    "inductance": (1000, 2, 1, -2, -2), "magnetism": (1000, 0, 1, -2, -1),
 }  # fmt: skip
 """How many grams, metres and so on a kind's own unit is, and the exponents of `_BASES`."""
 _APART = {"gal", "eV", "month", "year"}  # named, but not converted into the others of their kind
+_PREFIXES = {"k": 3, "M": 6, "G": 9, "m": -3, "μ": -6, "µ": -6, "u": -6, "n": -9, "p": -12}
+_NAMED_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "milli": -3, "micro": -6, "nano": -9, "pico": -12}
+_PREFIXED = "m g s L J W N Pa Hz V A Ω T H mol eV"
+_NAMED_PREFIXED = "meter metre gram second liter litre joule watt newton pascal hertz"
+_NAMED_PREFIXED += " volt amp ampere ohm tesla henry mole farad coulomb"
+_LETTERS = {"F": "farad", "C": "coulomb"}
+"""These have a prefix: alone they may be degrees."""
 _SHORT = {"mph": ("mi", "h"), "kph": ("km", "h"), "kmh": ("km", "h"), "mps": ("m", "s")}
 _METRES_PER = re.compile(r"\bms(?= ?\^ ?\{?-)")
 _TOKEN = re.compile(r"\s*(per\b|square[ds]?\b|sq\b\.?|cubic\b|cubed\b|[A-Za-zµμΩ°$€£¥₹¢]+|\^\{?-?[0-9]\}?|[/*.()])")
@@ -120,6 +130,12 @@ def _table() -> dict[str, tuple[str, Fraction]]:
             short, factor = first.split(":")
             for name in (short, *others):
                 names[name] = (short if short in _APART else kind, Fraction(factor))
+    for prefixes, units in ((_PREFIXES, [*_PREFIXED.split(), *_LETTERS]), (_NAMED_PREFIXES, _NAMED_PREFIXED.split())):
+        for (prefix, tens), unit in product(prefixes.items(), units):
+            kind, size = names[_LETTERS.get(unit, unit)]
+            for name in (prefix + unit, f"{prefix}{unit}s") if prefixes is _NAMED_PREFIXES else (prefix + unit,):
+                names.setdefault(name, (kind, size * Fraction(10) ** tens))
+    del names["pm"]  # half of a day
     return names
 
 

@@ -7,6 +7,7 @@ Nothing here is ever rounded. Every operation is bounded: over a bound it raises
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, isqrt
@@ -63,6 +64,20 @@ def as_fraction(value: Value) -> Fraction | None:
 def variables(value: Value) -> set[str]:
     """The names of the symbols that are neither π nor e."""
     return {name for term in value for name, _ in term.symbols} - {"π", "e"}
+
+
+def approximate(value: Value) -> float | None:
+    """The real number that it is, as a float; None where it is complex, has variables or is too large."""
+    total, known = 0.0, {"π": math.pi, "e": math.e}
+    try:
+        for term, coefficient in value.items():
+            part = float(coefficient) * math.sqrt(term.radicand)
+            for name, exponent in term.symbols:
+                part *= known[name] ** float(exponent)
+            total += part
+    except (KeyError, OverflowError):
+        return None
+    return None if any(term.imaginary for term in value) or not math.isfinite(total) else total
 
 
 def add(a: Value, b: Value) -> Value:

@@ -57,7 +57,8 @@ def same_residue(gold: str, answer: str) -> Decision | None:
 
 def same_ratio(gold: str, answer: str) -> Decision | None:
     """Ratios of numbers, by proportion; times of day as they stand. `3 to 4` answers a ratio, and is none by itself."""
-    answer = re.sub(r"(?<=[0-9]) ?‹? ?to ?›? ?(?=[0-9])", ":", answer) if ":" in gold else answer
+    if ":" in gold + answer:
+        gold, answer = (re.sub(r"(?<=[0-9]) ?‹? ?to ?›? ?(?=[0-9])", ":", text) for text in (gold, answer))
     gold, answer = re.sub(r"\s", "", gold), re.sub(r"\s", "", answer)
     first, second = _ratio(gold), _ratio(answer)
     if not first or not second or len(first) != len(second):

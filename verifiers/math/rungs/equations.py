@@ -10,15 +10,22 @@ from sandbox_gym.verifiers.math.expressions.notations import counted
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
 from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _RANGE = re.compile(
     r"[,;(]? ?‹?(?: ?where|for)? ?›? ?[klmn] ?(?:\\in ?\\mathbb\{Z\}|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
     r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
+    r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary) ?)?"
+    r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[RC]\})? ?\)?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
     r"(?:[xC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
 )
+_A_CHOICE = re.compile(r"^‹? ?(?:[A-Za-z ]{0,20} )?\(?[A-Ja-j](?:[.):›]|$)")
+_SOLUTION = re.compile(r"^(?:[a-z]|[A-Za-z] ?\([a-z]\)) ?=")
+_FREE = re.compile(r"(?<![A-Za-z\\])(?:[A-Z]|c)(?:_\{?[0-9]\}?)?(?! ?\()")
+"""What may name the constant of a solution."""
 _BARE_LOG = re.compile(r"\\log(?![A-Za-z]| ?_)")
 _DERIVED_BY = re.compile(
     r"d\}? ?(?:\^ ?\{?[0-9]\}?)? ?\}? ?[A-Za-z] ?\}? ?(?:/|\} ?\{|\}) ?"
@@ -50,6 +57,9 @@ def false_equation(gold: str, answer: str) -> Decision | None:
 def paired(gold: str, answer: str) -> tuple[str, str]:
     """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
     integration."""
+    told = TOLD_CHOICE.match(gold)
+    if told and not _A_CHOICE.match(answer):
+        gold = gold[told.end() :]
     gold, answer = _without_range(*_natural(*counted(gold, answer)))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
@@ -77,7 +87,7 @@ def _natural(gold: str, answer: str) -> tuple[str, str]:
 
 def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
-    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant")):
+    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant", "for ", "with ", "where ")):
         return gold, answer
     first, second = _RANGE.sub("", gold), _RANGE.sub("", answer)
     if (first, second) != (gold, answer):
@@ -93,6 +103,8 @@ def _renamed(gold: str, answer: str) -> str:
         body = answer[second.end() :]
         if not _letter(first[2]).search(body):
             answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)
+    if _SOLUTION.match(gold) and "‹" not in gold + answer:
+        answer = _with_constants(gold, answer)
     mine, theirs = _CONSTANT.search(gold), _CONSTANT.search(answer)
     if not (mine and theirs and (mine[1].isupper() or len(mine[1]) > 1)) or theirs.group() == mine.group():
         return answer
@@ -100,6 +112,18 @@ def _renamed(gold: str, answer: str) -> str:
     if len(theirs[1]) > 1:
         return rest + mine.group()
     return answer if _letter(theirs[1]).search(rest) else rest + mine.group()
+
+
+def _with_constants(gold: str, answer: str) -> str:
+    """The answer with the names of the gold's constants, where those are `C`, or `C_1` and `C_2`, and no other capital
+    letter is in the gold."""
+    mine, theirs = (sorted(set(_FREE.findall(text.partition("=")[2] or text))) for text in (gold, answer))
+    if mine == theirs or len(mine) != len(theirs) or any(name[0] not in "Cc" for name in mine):
+        return answer
+    if set(mine) & set(theirs):
+        return answer
+    names = dict(zip(theirs, mine, strict=True))
+    return _FREE.sub(lambda found: names.get(found.group(), found.group()), answer)
 
 
 def _letter(name: str) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
-from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
+from sandbox_gym.verifiers.math.expressions.values import approximate, as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 
 _OPERATORS = re.compile(r"\\le(?![A-Za-z])|\\ge(?![A-Za-z])|\\ne(?![A-Za-z])|<|>")
@@ -24,6 +24,7 @@ _REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
 _OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
+_MOST_PIECES = 40
 _FLIPPED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
 
 
@@ -35,6 +36,9 @@ class Piece:
     low_closed: bool
     high: str
     high_closed: bool
+
+
+_NOTHING = Piece("", False, "", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ def same_interval(gold: str, answer: str, options: MathOptions) -> Decision | No
         if alike and "." in gold + answer:
             return None  # decimals may round the ends: member by member
         return Decision(False, "interval", "other ends" if alike else "open where it should be closed")
-    if first.exact and second.exact and _disjoint(first) and _disjoint(second):
+    if first.exact and second.exact and _disjoint(first) and _disjoint(second) and "." not in gold + answer:
         return Decision(False, "interval", "different unions of intervals")
     return None
 
@@ -77,11 +81,13 @@ def _disjoint(region: Region) -> bool:
 def _position(key: str) -> tuple[int, float]:
     if key in ("-inf", "+inf"):
         return (1 if key == "+inf" else -1, 0.0)
+    if key.startswith("exact "):
+        return (0, float(key.split(" ", 2)[1]))
     top, _, bottom = key.partition("/")
     try:
         return (0, int(top, 16) / int(bottom, 16))
     except (ValueError, OverflowError):
-        return (0, 0.0)  # not a rational: never strictly between, so nothing is said
+        return (0, 0.0)  # no number: never strictly between, so nothing is said
 
 
 def without_outward_brackets(text: str) -> str:
@@ -199,24 +205,43 @@ def _conjunction(text: str) -> Region | None:
 
 
 def _both(regions: list[Region | None]) -> Region | None:
-    """`x \\ge 2` and `x < 5`: from one to the other."""
-    known = [region for region in regions if region is not None and region.exact and len(region.pieces) == 1]
-    if len(known) != 2 or len(regions) != 2 or known[0].variable != known[1].variable:
+    """`x \\ge 2` and `x < 5` and `x \\ne 3`: what lies in each of them."""
+    known = [region for region in regions if region is not None and region.exact]
+    if len(known) != len(regions) or len({region.variable for region in known}) != 1:
         return None
-    below, above = sorted((next(iter(region.pieces)) for region in known), key=lambda piece: piece.low != "-inf")
-    if below.low != "-inf" or above.high != "+inf":
+    pieces = known[0].pieces
+    for region in known[1:]:
+        met = [_overlap(mine, other) for mine in pieces for other in region.pieces]
+        if None in met or len(met) > _MOST_PIECES:
+            return None
+        pieces = frozenset(piece for piece in met if piece and piece != _NOTHING)
+    return Region(pieces, True, True, known[0].variable)
+
+
+def _overlap(one: Piece, other: Piece) -> Piece | None:
+    """Where both are; None where the order of their ends is not known."""
+    lows = sorted(((one.low, one.low_closed), (other.low, other.low_closed)), key=lambda end: _position(end[0]))
+    highs = sorted(((one.high, one.high_closed), (other.high, other.high_closed)), key=lambda end: _position(end[0]))
+    (low, low_closed), (high, high_closed) = lows[1], highs[0]
+    if not all(_ordered(*pair) for pair in ((lows[0][0], low), (high, highs[1][0]), (low, high))):
         return None
-    if _position(above.low) >= _position(below.high):
-        rational = "/" in above.low and "/" in below.high and above.low != below.high
-        return Region(frozenset(), True, True, known[0].variable) if rational else None
-    piece = Piece(above.low, above.low_closed, below.high, below.high_closed)
-    return Region(frozenset({piece}), True, True, known[0].variable)
+    low_closed &= lows[0][1] or lows[0][0] != low
+    high_closed &= highs[1][1] or highs[1][0] != high
+    if _position(low) > _position(high) or (low == high and not (low_closed and high_closed)):
+        return _NOTHING
+    return Piece(low, low_closed, high, high_closed)
+
+
+def _ordered(one: str, other: str) -> bool:
+    """Whether they are one end, or so far apart that `_position` tells which comes first."""
+    (side, first), (another, second) = _position(one), _position(other)
+    return one == other or side != another or abs(first - second) > 1e-9 * max(abs(first), abs(second))
 
 
 def _within(name: str, operator: str, end: str) -> Region | None:
     """`|x| \\le a` and `|x| > a`, with a positive number."""
     value = try_evaluate(end)
-    number = as_fraction(value) if value is not None else None
+    number = approximate(value) if value is not None else None
     if number is None or number <= 0 or operator == "\\ne":
         return None
     (low, _), (high, _) = _end(f"-({end})"), _end(end)
@@ -248,8 +273,11 @@ def _end(text: str) -> tuple[str, bool]:
     number = as_fraction(value)
     if number is not None:
         return f"{number.numerator:x}/{number.denominator:x}", True  # decimal digits are bounded by Python
+    size = approximate(value)
+    if size is None:
+        return f"text {squeezed(text)}", False
     terms = sorted((repr(term), f"{part.numerator:x}/{part.denominator:x}") for term, part in value.items())
-    return f"exact {terms}", True
+    return f"exact {size!r} {terms}", True
 
 
 def _is_number(text: str) -> bool:

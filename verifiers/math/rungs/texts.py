@@ -15,10 +15,15 @@ _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
-_TOLD_CHOICE = re.compile(r"^\(([A-J])\)\s?[^\s,;(]")
-_OPTION = re.compile(r"^(?:(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-J]\b)")
+TOLD_CHOICE = re.compile(r"^‹?(?:\(([A-J])\)|([A-J])[.)]) ?›? ?(?=[-0-9A-Za-z\\$‹])(?!and |or )")
+"""A gold that gives a choice's letter and its value."""
+_OPTION = re.compile(r"^(?:(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-Ja-j]\b)")
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
+_LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
+_FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
+"""Of a substance, such as `Ca(OH)2`."""
+_SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
@@ -31,8 +36,12 @@ def same_text(gold: str, answer: str) -> Decision | None:
         return Decision(False, "blank", "gold or answer is blank")
     if first == second or (first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first)):
         return Decision(True, "text", "the same text")
-    if ":" in first and second in (f"{first} AM", f"{first} PM"):
+    hour = f"{first}:00" if first.isdigit() else first
+    if ":" in hour and second in (f"{hour} AM", f"{hour} PM"):
         return Decision(True, "text", "the same time, its half of the day not asked for")
+    plain = _SUBSCRIPT.sub("", first)
+    if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
+        return Decision(True, "text", "the same formula")
     words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
     if words and first.lower() == second.lower():
         return Decision(True, "text", "the same words")
@@ -62,10 +71,13 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
     if several := _same_letters(squeezed(gold), squeezed(answer)):
         return several
     wanted = _CHOICE.match(squeezed(gold).strip("."))
-    told = _TOLD_CHOICE.match(squeezed(gold))
-    if told and (alone := _CHOICE.match(squeezed(answer))):
-        return Decision(told[1] == alone[1], "choice", f"choice {alone[1]}, wanted {told[1]}")
-    bare = _OPTION.sub("", squeezed(answer))
+    bare = _LOWER_CHOICE.sub(lambda found: found[1].upper(), _OPTION.sub("", squeezed(answer)))
+    told = TOLD_CHOICE.match(squeezed(gold))
+    alone, another = _CHOICE.match(bare), TOLD_CHOICE.match(bare)
+    if told and (given := alone[1] if alone else another and (another[1] or another[2])):
+        letter = told[1] or told[2]
+        if alone or letter != given:
+            return Decision(letter == given, "choice", f"choice {given}, wanted {letter}")
     if options.multiple_choice and (letter := choice_letter(squeezed(gold))):
         given = choice_letter(bare)
         return Decision(letter == given, "choice", f"choice {given or 'none'}, wanted {letter}")
