@@ -21,6 +21,10 @@ _BEGINS_WITH_IT: Final = re.compile(
     re.VERBOSE,
 )
 
+_TARGET: Final = re.compile(rb'(?:# ?pragma|_Pragma ?\( ?") {0,9}GCC[ \t]{1,9}target')
+_HEADER: Final = re.compile(rb"[ \t]*+#[ \t]*+include[ \t]*+<([A-Za-z0-9_./+-]{1,60})>")
+_CONDITION: Final = re.compile(rb"[ \t]*+#[ \t]*+(if|endif)")
+_MOST_HEADERS: Final = 100
 _FENCES: Final = ("c", *(f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)))
 """A program's block may name another standard than its row."""
 
@@ -28,6 +32,22 @@ _FENCES: Final = ("c", *(f"{name}{year}" for name in ("cpp", "c++") for year in 
 def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
     """Options by which GCC takes the precompiled header where it is there and fits, else the system's."""
     return ("-isystem", f"{PRECOMPILED}/{standard}") if _BEGINS_WITH_IT.match(source) else ()
+
+
+def headers_first(standard: str, source: bytes) -> tuple[str, ...]:
+    """Options by which a source's headers stand before its first line, where it sets a target. GCC 14 refuses the
+    standard library behind `#pragma GCC target("avx2")`, which programs of contests begin with."""
+    if not _TARGET.search(source):
+        return ()
+    headers: dict[str, None] = {}
+    depth = 0
+    for line in source.splitlines():
+        if condition := _CONDITION.match(line):
+            depth += 1 if condition[1] == b"if" else -1
+        elif depth == 0 and (header := _HEADER.match(line)):
+            headers[header[1].decode()] = None
+    options = [part for header in list(headers)[:_MOST_HEADERS] for part in ("-include", header)]
+    return (*(("-isystem", f"{PRECOMPILED}/{standard}") if options[1:2] == ["bits/stdc++.h"] else ()), *options)
 
 
 CPP = Language(
@@ -42,6 +62,8 @@ CPP = Language(
     version=("/usr/bin/g++", "--version"),
     compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
     compile_options=partial(precompiled_header, "gnu++17"),
+    second_options=partial(headers_first, "gnu++17"),
+    second_sign="target specific option mismatch",
     artifact="main",
     run=("./{artifact}",),
     memory_signs=(b"std::bad_alloc",),
@@ -54,6 +76,7 @@ CPP20, CPP23 = (
         fences=(*_FENCES, *CPP.tags),
         compile=tuple(part.replace("17", str(year)) for part in CPP.compile),
         compile_options=partial(precompiled_header, f"gnu++{year}"),
+        second_options=partial(headers_first, f"gnu++{year}"),
     )
     for year in (20, 23)
 )

@@ -36,6 +36,9 @@ class Language:
     compile: tuple[str, ...] = ()
     compile_options: Callable[[bytes], tuple[str, ...]] | None = None
     """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
+    second_options: Callable[[bytes], tuple[str, ...]] | None = None
+    """The same where the compiler has said `second_sign`: it is asked once more with these. No blanks in them."""
+    second_sign: str = ""
     npm: str = ""
     """npm's package with its version that brings the toolchain, where no Debian package does."""
     image: str = "polyglot"
@@ -107,12 +110,18 @@ class Language:
 
     def options_for(self, sources: Iterable[bytes]) -> tuple[str, ...]:
         """Further options of the compiler for a program of these sources."""
-        if self.compile_options is None:
-            return ()
-        allowed = {self.compile_options(source) for source in sources}
-        return allowed.pop() if len(allowed) == 1 else ()
+        return _agreed(self.compile_options, sources)
+
+    def second_options_for(self, sources: Iterable[bytes]) -> tuple[str, ...]:
+        """Those for the second time, where the compiler says `second_sign`; empty: there is none."""
+        return _agreed(self.second_options, sources)
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""
         values = {"source": source, "artifact": self.artifact, "memory_mb": str(limits.memory_bytes // MIB)}
         return tuple(part.format_map(values) for part in argv)
+
+
+def _agreed(options: Callable[[bytes], tuple[str, ...]] | None, sources: Iterable[bytes]) -> tuple[str, ...]:
+    allowed = set() if options is None else {options(source) for source in sources}
+    return allowed.pop() if len(allowed) == 1 else ()

@@ -28,6 +28,12 @@ COMPILE_LIMITS = Limits(
 """A compiler's caps; what it makes is its standard output, at most `stdout_bytes`."""
 
 _COMPILE = 'out=$0; "$@" >&2 </dev/null && exec cat -- "$out"'
+_COMPILE_TWICE = (
+    'out=$0 sign=$1 more=$2 said=sandbox_gym_said; shift 2; "$@" >$said 2>&1 </dev/null || { code=$?;'
+    ' grep -qF -- "$sign" $said || { cat $said >&2; exit $code; }; "$@" $more >&2 </dev/null || exit; };'
+    ' exec cat -- "$out"'
+)
+"""Once more with further options where the compiler said the sign."""
 
 
 def encoded(text: str) -> bytes:
@@ -67,8 +73,11 @@ def program_of(
         files = {**sources, **language.run_files}
         return Program("exec", files, main=name, argv=run, env=language.env, requires=(language.toolchain,)), None
     compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
-    options = language.options_for(sources[path] for path in (name, *further))
-    argv = ("/bin/sh", "-c", _COMPILE, language.artifact, *compiler, *options)
+    texts = [sources[path] for path in (name, *further)]
+    twice = language.second_options_for(texts)
+    again = (language.second_sign, " ".join(twice)) if twice else ()
+    start = ("/bin/sh", "-c", _COMPILE_TWICE if twice else _COMPILE, language.artifact, *again)
+    argv = (*start, *compiler, *language.options_for(texts))
     files = {**sources, **lists}
     program = Program("exec", files, main=name, argv=argv, env=language.env, requires=(language.toolchain,))
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)

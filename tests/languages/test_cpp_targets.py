@@ -1,0 +1,89 @@
+"""C++ programs that set a target before their headers, as programs of contests do, compile with every GCC."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding.languages.cpp import CPP, headers_first
+
+OPTIMIZE = '#pragma GCC optimize("O3,unroll-loops")\n'
+TARGETS = (
+    '#pragma GCC target("avx2,bmi,bmi2,lzcnt,popcnt")\n',
+    '# pragma GCC target("sse4.2")\n',
+    '#ifndef LOCAL\n#pragma GCC target("avx2")\n#endif\n',
+    '_Pragma("GCC target(\\"avx2\\")")\n',
+)
+ALL = "#include <bits/stdc++.h>\n"
+BODIES = {
+    "containers": ALL + "using namespace std;\nmap<string, int> seen; vector<vector<int>> graph;\n"
+    "int main() { int n; cin >> n; graph.resize(n); seen[to_string(n)]++; cout << 2 * graph.size() * seen.size(); }",
+    "an order statistics tree": ALL + "#include <ext/pb_ds/assoc_container.hpp>\n#include <ext/pb_ds/tree_policy.hpp>\n"
+    "using namespace __gnu_pbds;\n"
+    "typedef tree<int, null_type, std::less<int>, rb_tree_tag, tree_order_statistics_node_update> ordered;\n"
+    "int main() { int n; std::cin >> n; ordered t; t.insert(2 * n); std::cout << *t.find_by_order(0); }",
+    "names of its own": "#include <iostream>\n#include <vector>\nusing namespace std;\nint count = 2;\n"
+    "int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }\n"
+    "int main() { int n; cin >> n; vector<long long> v(n, count); cout << v.size() * v[0] * gcd(3, 4); }",
+    "intrinsics": "#include <immintrin.h>\n" + ALL
+    + "int main() { int n; std::cin >> n; __m256i a = _mm256_set1_epi32(n);\n"
+    "alignas(32) int r[8]; _mm256_store_si256((__m256i*)r, _mm256_add_epi32(a, a)); std::vector<int> v(r, r + 8);\n"
+    "std::cout << v[3]; }",
+    "headers that are not there": "#ifdef _MSC_VER\n#include <intrin.h>\n#endif\n" + ALL
+    + "int main() { std::vector<int> v(1); std::cin >> v[0]; std::cout << 2 * v[0]; }",
+}  # fmt: skip
+REFUSED = OPTIMIZE + TARGETS[0] + ALL + "int main() { std::vector<int> v(3); nothing(); }"
+
+
+async def judged(provider: str) -> None:
+    settings = Settings(provider=provider, boxes=2)
+    reasons = {}
+    async with open_engine(settings) as engine:
+        slots = anyio.Semaphore(2)
+
+        async def one(name: str, source: str) -> None:
+            row = {"unit_tests": {"inputs": ["21\n"], "outputs": ["42"]}, "language": "cpp"}
+            task = parse_task(row, limits=settings.limits(), early_stop=True)
+            async with slots:
+                verified = await engine.verify(CodingVerifier(), task, Answer(f"```cpp\n{source}\n```"))
+            reasons[name] = verified.verdict.failure_reason, verified.verdict.tests[0].reason
+
+        async with anyio.create_task_group() as tasks:
+            for index, (name, body) in enumerate(BODIES.items()):
+                tasks.start_soon(one, name, OPTIMIZE + TARGETS[index % len(TARGETS)] + body)
+            tasks.start_soon(one, "refused", REFUSED)
+    reason, said = reasons.pop("refused")
+    assert reason == "compile_error"
+    assert "‘nothing’ was not declared" in said
+    assert {name: found for name, found in reasons.items() if found[0]} == {}
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(400)
+async def test_programs_that_set_a_target_compile_with_gcc_14() -> None:
+    await judged("docker")
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(400)
+async def test_programs_that_set_a_target_compile_with_the_gcc_of_this_machine() -> None:
+    await judged("local")
+
+
+def test_only_what_sets_a_target_is_compiled_twice() -> None:
+    for body in BODIES.values():
+        assert CPP.second_options_for([body.encode()]) == ()
+        assert CPP.second_options_for([(OPTIMIZE + body).encode()]) == ()
+        for target in TARGETS:
+            assert "-include" in CPP.second_options_for([(target + body).encode()])
+    found = headers_first("gnu++17", (TARGETS[0] + BODIES["names of its own"]).encode())
+    assert found == ("-include", "iostream", "-include", "vector")
+    assert "intrin.h" not in headers_first("gnu++17", (TARGETS[0] + BODIES["headers that are not there"]).encode())
+    many = TARGETS[0] + "".join(f"#include <h{number}>\n" for number in range(10_000))
+    assert len(headers_first("gnu++17", many.encode())) == 200
+    for odd in ("#include <$(id)>\n", "#include <a b>\n", "#include <*>\n", '#include "own.h"\n'):
+        assert headers_first("gnu++17", (TARGETS[0] + odd).encode()) == ()
