@@ -1,4 +1,5 @@
-"""C++ programs that set a target before their headers, as programs of contests do, compile with every GCC."""
+"""C++ programs that set a target before their headers, as programs of contests do, or leave `<cstdint>` out compile
+with every GCC."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
-from sandbox_gym.verifiers.coding.languages.cpp import CPP, headers_first
+from sandbox_gym.verifiers.coding.languages.cpp import CPP, as_before
 
 OPTIMIZE = '#pragma GCC optimize("O3,unroll-loops")\n'
 TARGETS = (
@@ -18,6 +19,7 @@ TARGETS = (
     '#ifndef LOCAL\n#pragma GCC target("avx2")\n#endif\n',
     '_Pragma("GCC target(\\"avx2\\")")\n',
 )
+INTEGERS = ("-include", "cstdint")
 ALL = "#include <bits/stdc++.h>\n"
 BODIES = {
     "containers": ALL + "using namespace std;\nmap<string, int> seen; vector<vector<int>> graph;\n"
@@ -36,6 +38,11 @@ BODIES = {
     "headers that are not there": "#ifdef _MSC_VER\n#include <intrin.h>\n#endif\n" + ALL
     + "int main() { std::vector<int> v(1); std::cin >> v[0]; std::cout << 2 * v[0]; }",
 }  # fmt: skip
+PLAIN = {
+    "a wide integer": "#include <iostream>\nint main() { uint64_t n; std::cin >> n; std::cout << 2 * n; }",
+    "bytes": '#include <string>\n#include <cstdio>\nint main() { int n; scanf("%d", &n); uint8_t x = n;'
+    ' printf("%d", 2 * x); }',
+}
 REFUSED = OPTIMIZE + TARGETS[0] + ALL + "int main() { std::vector<int> v(3); nothing(); }"
 
 
@@ -55,6 +62,8 @@ async def judged(provider: str) -> None:
         async with anyio.create_task_group() as tasks:
             for index, (name, body) in enumerate(BODIES.items()):
                 tasks.start_soon(one, name, OPTIMIZE + TARGETS[index % len(TARGETS)] + body)
+            for name, body in PLAIN.items():
+                tasks.start_soon(one, name, body)
             tasks.start_soon(one, "refused", REFUSED)
     reason, said = reasons.pop("refused")
     assert reason == "compile_error"
@@ -74,16 +83,16 @@ async def test_programs_that_set_a_target_compile_with_the_gcc_of_this_machine()
     await judged("local")
 
 
-def test_only_what_sets_a_target_is_compiled_twice() -> None:
+def test_only_what_sets_a_target_has_its_headers_first() -> None:
     for body in BODIES.values():
-        assert CPP.second_options_for([body.encode()]) == ()
-        assert CPP.second_options_for([(OPTIMIZE + body).encode()]) == ()
+        assert CPP.second_options_for([body.encode()]) == INTEGERS
+        assert CPP.second_options_for([(OPTIMIZE + body).encode()]) == INTEGERS
         for target in TARGETS:
-            assert "-include" in CPP.second_options_for([(target + body).encode()])
-    found = headers_first("gnu++17", (TARGETS[0] + BODIES["names of its own"]).encode())
-    assert found == ("-include", "iostream", "-include", "vector")
-    assert "intrin.h" not in headers_first("gnu++17", (TARGETS[0] + BODIES["headers that are not there"]).encode())
+            assert len(CPP.second_options_for([(target + body).encode()])) > 2
+    found = as_before("gnu++17", (TARGETS[0] + BODIES["names of its own"]).encode())
+    assert found == ("-include", "iostream", "-include", "vector", *INTEGERS)
+    assert "intrin.h" not in as_before("gnu++17", (TARGETS[0] + BODIES["headers that are not there"]).encode())
     many = TARGETS[0] + "".join(f"#include <h{number}>\n" for number in range(10_000))
-    assert len(headers_first("gnu++17", many.encode())) == 200
+    assert len(as_before("gnu++17", many.encode())) == 202
     for odd in ("#include <$(id)>\n", "#include <a b>\n", "#include <*>\n", '#include "own.h"\n'):
-        assert headers_first("gnu++17", (TARGETS[0] + odd).encode()) == ()
+        assert as_before("gnu++17", (TARGETS[0] + odd).encode()) == INTEGERS

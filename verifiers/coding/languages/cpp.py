@@ -25,6 +25,7 @@ _TARGET: Final = re.compile(rb'(?:# ?pragma|_Pragma ?\( ?") {0,9}GCC[ \t]{1,9}ta
 _HEADER: Final = re.compile(rb"[ \t]*+#[ \t]*+include[ \t]*+<([A-Za-z0-9_./+-]{1,60})>")
 _CONDITION: Final = re.compile(rb"[ \t]*+#[ \t]*+(if|endif)")
 _MOST_HEADERS: Final = 100
+_INTEGERS: Final = ("-include", "cstdint")
 _FENCES: Final = ("c", *(f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)))
 """A program's block may name another standard than its row."""
 
@@ -34,11 +35,12 @@ def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
     return ("-isystem", f"{PRECOMPILED}/{standard}") if _BEGINS_WITH_IT.match(source) else ()
 
 
-def headers_first(standard: str, source: bytes) -> tuple[str, ...]:
-    """Options by which a source's headers stand before its first line, where it sets a target. GCC 14 refuses the
-    standard library behind `#pragma GCC target("avx2")`, which programs of contests begin with."""
+def as_before(standard: str, source: bytes) -> tuple[str, ...]:
+    """Options by which GCC 14 takes what GCC 12 does: `<cstdint>`, which `<iostream>` no longer includes, and the
+    headers of a source before its first line where it sets a target: behind `#pragma GCC target("avx2")`, with which
+    programs of contests begin, it refuses the standard library."""
     if not _TARGET.search(source):
-        return ()
+        return _INTEGERS
     headers: dict[str, None] = {}
     depth = 0
     for line in source.splitlines():
@@ -47,7 +49,11 @@ def headers_first(standard: str, source: bytes) -> tuple[str, ...]:
         elif depth == 0 and (header := _HEADER.match(line)):
             headers[header[1].decode()] = None
     options = [part for header in list(headers)[:_MOST_HEADERS] for part in ("-include", header)]
-    return (*(("-isystem", f"{PRECOMPILED}/{standard}") if options[1:2] == ["bits/stdc++.h"] else ()), *options)
+    return (
+        *(("-isystem", f"{PRECOMPILED}/{standard}") if options[1:2] == ["bits/stdc++.h"] else ()),
+        *options,
+        *_INTEGERS,
+    )
 
 
 CPP = Language(
@@ -62,8 +68,8 @@ CPP = Language(
     version=("/usr/bin/g++", "--version"),
     compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
     compile_options=partial(precompiled_header, "gnu++17"),
-    second_options=partial(headers_first, "gnu++17"),
-    second_sign="target specific option mismatch",
+    second_options=partial(as_before, "gnu++17"),
+    second_sign="target specific option mismatch|#include <cstdint>",
     artifact="main",
     run=("./{artifact}",),
     memory_signs=(b"std::bad_alloc",),
@@ -76,7 +82,7 @@ CPP20, CPP23 = (
         fences=(*_FENCES, *CPP.tags),
         compile=tuple(part.replace("17", str(year)) for part in CPP.compile),
         compile_options=partial(precompiled_header, f"gnu++{year}"),
-        second_options=partial(headers_first, f"gnu++{year}"),
+        second_options=partial(as_before, f"gnu++{year}"),
     )
     for year in (20, 23)
 )

@@ -37,7 +37,7 @@ class Language:
     compile_options: Callable[[bytes], tuple[str, ...]] | None = None
     """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
     second_options: Callable[[bytes], tuple[str, ...]] | None = None
-    """The same where the compiler has said `second_sign`: it is asked once more with these. No blanks in them."""
+    """The same where the compiler has said `second_sign`, for grep -E: once more with these, which hold no blanks."""
     second_sign: str = ""
     npm: str = ""
     """npm's package with its version that brings the toolchain, where no Debian package does."""

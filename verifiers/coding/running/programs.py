@@ -30,10 +30,10 @@ COMPILE_LIMITS = Limits(
 _COMPILE = 'out=$0; "$@" >&2 </dev/null && exec cat -- "$out"'
 _COMPILE_TWICE = (
     'out=$0 sign=$1 more=$2 said=sandbox_gym_said; shift 2; "$@" >$said 2>&1 </dev/null || { code=$?;'
-    ' grep -qF -- "$sign" $said || { cat $said >&2; exit $code; }; "$@" $more >&2 </dev/null || exit; };'
+    ' grep -qE -- "$sign" $said || { cat $said >&2; exit $code; }; "$@" $more >&2 </dev/null || exit; };'
     ' exec cat -- "$out"'
 )
-"""Once more with further options where the compiler said the sign."""
+"""Once more with further options where the compiler has said the sign, a regular expression of grep's."""
 
 
 def encoded(text: str) -> bytes:
