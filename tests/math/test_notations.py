@@ -79,6 +79,23 @@ RIGHT: dict[str, tuple[str, ...]] = {
     r"\binom{n}{k}": (r"\binom nk", r"{n \choose k}"),
     r"f(x)=\begin{cases}x&x\ge0\\-x&x<0\end{cases}": (r"f(x) = \begin{cases} x, & x \ge 0 \\ -x, & x < 0 \end{cases}",),
     r"\frac{x^3}{3}+C": (r"\frac{x^3}{3}+C, \text{ where } C \text{ is a constant}",),
+    r"\begin{cases}x^2&x\ge0\\-x&x<0\end{cases}": (
+        r"\begin{cases}-x&x<0\\x^2&x\ge0\end{cases}", r"\left\{\begin{array}{ll}x^2&x\ge0\\-x&x<0\end{array}\right.",
+        r"\begin{cases} x^2, & \text{for } x \geq 0, \\ -x, & \text{for } x < 0. \end{cases}",
+    ),
+    r"x=\frac{\pi}{3}+k\pi, k\in\mathbb{Z}": (r"\left\{x \mid x=\frac{\pi}{3}+k\pi, k\in\mathbb{Z}\right\}",),
+    "2n-1": (r"a_n=2n-1,n\in\mathbb{N}^*", r"a_n = 2n-1\ (n\in\mathbb{N}_{+})"),
+    "f(x)=x+1": (r"f(x)=x+1\text{ for all }x", r"f(x)=x+1\text{ for all real }x", r"f(x)=x+1\ \forall x\in\mathbb{R}"),
+    "y=Ce^{x^2}": ("y(x)=Ce^{x^2}", "Ce^{x^2}"),
+    "ABD": ("A,B,D", r"\text{A, B and D}"),
+    r"\text{ellipse}": (r"\text{an ellipse}", "The ellipse"),
+    r"\text{infinite}": (r"\infty", r"\text{infinitely many}"),
+    "12.57": (r"\approx 12.57", r"\approx12.57\text{ m}^2", "=12.57"),
+    "-285.8": (r"-285{,}8\text{ kJ/mol}",),
+    "[1,\\infty)": ("{x|x≥1}", r"\{x|x\geqslant1\}"),
+    r"\epsilon_0+\phi": (r"\varepsilon_0+\varphi",),
+    r"\text{H}_2\text{SO}_4": (r"\ce{H2SO4}", "H₂SO₄"),
+    "105": ("7!!", "共105种", "105。"),
 }  # fmt: skip
 WRONG: dict[str, tuple[str, ...]] = {
     "42": (r"\ge 42", "42'", r"42 \text{ or } 43", "42或43", r"\text{not: }42", r"\color{42}{43}", r"\phantom{42}43"),
@@ -108,6 +125,18 @@ WRONG: dict[str, tuple[str, ...]] = {
     r"\angle ABC=30^\circ": (r"30\text{ rad}", r"\frac{\pi}{3}"),
     r"\text{(C)}\ 12": ("D",),
     "AB=5": ("CD=6", "|AB|=6"),
+    r"\begin{cases}x^2&x\ge0\\-x&x<0\end{cases}": (
+        r"\begin{cases}x^2&x<0\\-x&x\ge0\end{cases}",
+        r"\begin{cases}x^2&x\ge0\\x&x<0\end{cases}",
+    ),
+    r"x=\frac{\pi}{3}+k\pi, k\in\mathbb{Z}": (r"x=\frac{\pi}{3}+k\pi, k\in\mathbb{N}",),
+    "ABD": ("A,B", "A,B,C,D"),
+    "x=3 or x=5": ("x=3, y=5",),
+    "6": ("不是6", "6或7"),
+    "7!": ("7!!",),
+    r"\text{ellipse}": (r"\text{not an ellipse}",),
+    r"\sqrt{\frac{2GM}{R}}": (r"\sqrt{\frac{2Gm}{R}}", r"\sqrt{\frac{2GM}{r}}"),
+    r"\frac{a+b}{2}": (r"\frac{A+B}{2}",),
     r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
 }
 

@@ -18,7 +18,7 @@ _BEFORE = 24
 _AFTER = 60
 _DENIED = re.compile(
     r"(?:\b(?:not|never|neither|cannot be|anything but|(?:other|more|less|greater|fewer|larger|smaller) than)"
-    r"|n't)\s+(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$"
+    r"|n't|不是|不为)\s*(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$"
 )
 _ANOTHER = re.compile(
     r"^(?:[\s,(]*\b(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)"

@@ -32,6 +32,7 @@ _MULTIPLE = re.compile(
 )
 """A number times a matrix, which is a matrix; a determinant is none."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_VARIABLE = re.compile(r"‹[^‹›]*›|\\[A-Za-z]+|[A-Za-z][a-z]{2,}|([A-Za-z])")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -56,6 +57,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         _hedged(mine, theirs),
         _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
+        _other_case(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
             return found
@@ -69,7 +71,8 @@ def _other_quantity(gold: str, answer: str) -> Decision | None:
         return None
     how = relation(first.kind, second.kind)
     one, other = first.kind.unit, second.kind.unit
-    if how == "never" or (how == "converted" and one and other and one != other):
+    turned = how == "turned" and not (first.kind.bare or second.kind.bare)
+    if how == "never" or turned or (how == "converted" and one and other and one != other):
         return Decision(False, "units", "different kinds of quantity")
     return None
 
@@ -135,3 +138,13 @@ def _other_variables(gold: str, answer: str) -> Decision | None:
     if variables(first.value) != variables(second.value) and first.value != second.value and not cased:
         return Decision(False, "number", "other variables")
     return None
+
+
+def _other_case(gold: str, answer: str) -> Decision | None:
+    """The library reads every letter in lower case: `GM/r` is no `Gm/r`. One letter alone may be of either case."""
+    first, second = ({name for name in _VARIABLE.findall(text) if name not in "Cc"} for text in (gold, answer))
+    other = {name.swapcase() for name in first - second} & (second - first)
+    read = read_parts(gold)
+    if not other or len(gold) == 1 or (read and read.kind.unit):
+        return None
+    return Decision(False, "number", f"{', '.join(sorted(other))} in another case")

@@ -118,6 +118,8 @@ def _near(gold, answer):
     """Whether two numbers that the library calls equal are, relative to their size: it compares what is left of them
     after some decimals, so that ln 2 / 10^20 is ln 3 / 10^20."""
     gold, answer = (_right_side(one) for one in (gold, answer))
+    if getattr(gold, "is_number", False) != getattr(answer, "is_number", False):  # 0b101 is 0, whatever b is
+        gold, answer = gold.doit(), answer.doit()
     if isinstance(gold, sympy.Tuple) and isinstance(answer, sympy.Tuple) and len(gold) == len(answer):
         return all(map(_near, gold, answer))
     if isinstance(gold, sympy.FiniteSet) and isinstance(answer, sympy.FiniteSet):

@@ -38,8 +38,9 @@ _UNIT_TERM: Final = re.compile(
 )
 """A part of a vector, such as `-\\frac{1}{2}` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
-_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为) ?› ?(?=[-+]?[0-9\\(\[$])")
-_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't")
+_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为|共) ?› ?(?=[-+]?[0-9\\(\[$])")
+_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't|[不没非或]")
+_EQUALS: Final = re.compile(r"^(?:\\approx|\\therefore|=|\\simeq)(?![A-Za-z]) ?(?=[-+0-9.\\(A-Za-z])")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
 _PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
 
@@ -53,6 +54,7 @@ def usual(text: str) -> str:
         text = _DERIVATIVE.sub(lambda found: f"{found[3]}''" if found[3] else f"{found[1] or found[2]}'", text)
     if "\\begin" in text and (system := _SYSTEM.match(text.replace("&=", "="))):
         text = ", ".join(row.strip(" ,;") for row in system[2].strip("↵ ").split("↵"))
+    text = _EQUALS.sub("", text)
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]

@@ -26,8 +26,9 @@ _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\
 _PRECISE = 6
 _FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
 _ROOT = r"\\sqrt ?\{[0-9]+\}"
+_TEN_TO = r"[eE][-+]?[0-9]{1,3}| ?\* ?10 ?\^ ?\{? ?-?[0-9]{1,5} ?\}?"
 _PLAIN_NUMBER = (
-    rf"[-+]?[$€£¥₹]?\s?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION}|{_ROOT})"
+    rf"[-+]?[$€£¥₹]?\s?(?:(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:{_TEN_TO})?|{_FRACTION}|{_ROOT})"
     rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|{_ROOT}|\\pi))?"
 )
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
@@ -96,7 +97,7 @@ def _compound(text: str) -> Quantity | None:
     if not found:
         return None
     larger, smaller = parse_unit(found[2].strip()), parse_unit(found[4].strip())
-    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor <= smaller.factor:
+    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor == smaller.factor:
         return None
     total = Fraction(found[1]) * larger.factor + Fraction(found[3]) * smaller.factor
     return Quantity(values.rational(total), kind_of_unit(Unit(larger.dimensions, Fraction(1))))

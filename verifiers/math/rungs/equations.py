@@ -14,11 +14,16 @@ from sandbox_gym.verifiers.math.options import Decision
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _RANGE = re.compile(
-    r"[,;(]? ?‹?(?: ?where|for)? ?›? ?[klmn] ?(?:\\in ?\\mathbb\{Z\}|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
+    r"[,;(]? ?‹?(?: ?where|for)? ?›? ?"
+    r"[klmn] ?(?:\\in ?\\mathbb\{[ZN]\}(?:[_^]\{?[*+]\}?)?|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
     r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
+    r"|[,;(]? ?(?:‹ ?for (?:all|any|every|each)(?: real| real numbers?| integers?)? ?›|\\forall) ?"
+    r"[a-z](?: ?\\in ?\\mathbb\{[A-Z]\})?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
     r"(?:[xC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
 )
+_NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
+_BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
 _BARE_LOG = re.compile(r"\\log(?![A-Za-z]| ?_)")
 _DERIVED_BY = re.compile(
     r"d\}? ?(?:\^ ?\{?[0-9]\}?)? ?\}? ?[A-Za-z] ?\}? ?(?:/|\} ?\{|\}) ?"
@@ -52,7 +57,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
     integration."""
     gold, answer = _without_range(*_natural(*counted(gold, answer)))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
-    if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
+    if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
     return gold, _renamed(gold, answer)
 
@@ -77,9 +82,11 @@ def _natural(gold: str, answer: str) -> tuple[str, str]:
 
 def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
-    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant")):
+    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant", "‹ for")):
         return gold, answer
-    first, second = _RANGE.sub("", gold), _RANGE.sub("", answer)
+    if len({found[0] for text in (gold, answer) if (found := _NUMBERS.search(text))}) > 1:
+        return gold, answer
+    first, second = (_RANGE.sub("", _BUILT.sub(r"\1", text)) for text in (gold, answer))
     if (first, second) != (gold, answer):
         mine, theirs = ([name for name in "klmn" if _letter(name).search(text)] for text in (first, second))
         if len(mine) == len(theirs) == 1:

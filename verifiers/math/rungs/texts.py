@@ -19,6 +19,7 @@ _TOLD_CHOICE = re.compile(r"^\(([A-J])\)\s?[^\s,;(]")
 _OPTION = re.compile(r"^(?:(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-J]\b)")
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
+_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
@@ -34,7 +35,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     if ":" in first and second in (f"{first} AM", f"{first} PM"):
         return Decision(True, "text", "the same time, its half of the day not asked for")
     words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
-    if words and first.lower() == second.lower():
+    if words and _ARTICLE.sub("", first.lower()) == _ARTICLE.sub("", second.lower()):
         return Decision(True, "text", "the same words")
     return None
 
@@ -84,8 +85,9 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
 
 
 def _same_letters(gold: str, answer: str) -> Decision | None:
-    """A gold that lists letters of choices (`B, C`), which may be written `BC`."""
-    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and "," in gold):
+    """Letters of choices: a gold `B, C` may be written `BC`, and the other way round."""
+    together = gold.isalpha() and sorted(set(gold)) == list(gold) and "," in answer
+    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and ("," in gold or together)):
         return None
     mine, theirs = (sorted(re.findall("[A-J]", text)) for text in (gold, answer))
     return Decision(mine == theirs, "choice", f"choices {''.join(theirs)}, wanted {''.join(mine)}")
