@@ -137,6 +137,21 @@ WRONG: dict[str, tuple[str, ...]] = {
     r"\text{ellipse}": (r"\text{not an ellipse}",),
     r"\sqrt{\frac{2GM}{R}}": (r"\sqrt{\frac{2Gm}{R}}", r"\sqrt{\frac{2GM}{r}}"),
     r"\frac{a+b}{2}": (r"\frac{A+B}{2}",),
+    r"\frac{1}{2}": (
+        r"\frac{1}{2}\cup 6",
+        r"\frac{1}{2}\to 6",
+        r"\det(\frac{1}{2},6)",
+        r"\frac{1}{2}\\6",
+        r"\cancel{\frac{1}{2}}6",
+        r"x_\frac12",
+        r"\sum_{k=1}^\frac12 k",
+        r"\text{\frac{1}{2} and 6}",
+        r"\frac{1}{2}'",
+        r"\frac12\text{ squared}",
+        r"\frac12\text{ (wrong)}",
+    ),
+    "x+1": (r"(x+1)\text{ dozen}", r"(x+1)\text{ factorial}"),
+    "f(x)=2x": ("f'(x)=2x", "f(2x)=2x", "2f(x)=2x"),
     r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
 }
 

@@ -20,9 +20,10 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
-    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial"
+    r"|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z0-9)])'(?=[^=]*$)"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|[,;] ?(?:\\[lc]?dots|\.\.\.|…)|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
 _GROUP = r"\{-?[^{}]{1,20}\}"
@@ -72,7 +73,12 @@ def _other_quantity(gold: str, answer: str) -> Decision | None:
     how = relation(first.kind, second.kind)
     one, other = first.kind.unit, second.kind.unit
     turned = how == "turned" and not (first.kind.bare or second.kind.bare)
-    if how == "never" or turned or (how == "converted" and one and other and one != other):
+    if (
+        first.scale != second.scale
+        or how == "never"
+        or turned
+        or (how == "converted" and one and other and one != other)
+    ):
         return Decision(False, "units", "different kinds of quantity")
     return None
 
@@ -90,7 +96,10 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
 
 
 def _no_equation(gold: str, answer: str) -> Decision | None:
-    """The library takes `y' + y = 0` for its right side."""
+    """The library takes `y' + y = 0` for its right side, and `f'(x) = 2x` for `f(x) = 2x`."""
+    names = [assigned(text)[0] for text in (gold, answer)]
+    if all(names) and names[0].count("'") != names[1].count("'"):
+        return Decision(False, "equation", "another derivative")
     if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
         return Decision(False, "equation", "no differential equation")
     return None

@@ -18,7 +18,7 @@ _NO_UNIT = frozenset(
     {"is", "are", "was", "or", "and", "not", "no", "wrong", "if", "for", "to", "when", "where", "with", "mod", "modulo",
      "of", "but", "it", "its", "correct", "incorrect", "in", "out", "either", "neither", "than", "more", "less", "plus",
      "minus", "times", "over", "only", "about", "approximately", "all", "any", "none", "be", "except", "unless", "from",
-     "base", "answer", "final", "half", "quarter", "third", *_SCALES}
+     "base", "answer", "final", "squared", "cubed", "factorial", "half", "quarter", "third", *_SCALES}
 )  # fmt: skip
 _PERCENT_WORDS = r"(?:percent|percentage|per cent|pct)(?: points?)?"
 _PERCENT = re.compile(rf"\s*(?:%|‹\s*(?:%|{_PERCENT_WORDS})\s*›|{_PERCENT_WORDS}\b)\s*$", re.IGNORECASE)
@@ -168,7 +168,7 @@ def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None
     if known is not None:
         return Parts(core, kind_of_unit(known, sure), scale) if currency.bare else None
     words = tail.lower().split()
-    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word not in _NO_UNIT for word in words)
+    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word.strip(".,()") not in _NO_UNIT for word in words)
     if not plain or len(words) > 4 or not sure:
         return None
     if not currency.bare:
