@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.options import MathOptions
-from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters
+from sandbox_gym.verifiers.math.plain import plain_answer, strip_delimiters, tagged
 
 _BOX = "\\boxed{"
 _FRAMES = ("\\boxed{", "\\fbox{")
@@ -32,6 +32,8 @@ def extract_answer(text: str, options: MathOptions | None = None) -> str | None:
         return None
     frames = _FRAMES if options.plain_answer or options.multiple_choice else (_BOX,)
     found = _all_boxes(visible, frames) if options.last_box == "all" else last_box(visible, frames)
+    if found is None and not options.boxed_only and not _has_frame(visible, (*frames, "\\boxed")):
+        found = tagged(visible)
     if found is None and options.plain_answer and not _has_frame(visible, frames):
         found = plain_answer(visible)
     if options.multiple_choice:
