@@ -18,7 +18,8 @@ _BEFORE = 24
 _AFTER = 60
 _DENIED = re.compile(
     r"(?:\b(?:not|never|neither|cannot be|anything but|(?:other|more|less|greater|fewer|larger|smaller) than)"
-    r"|n't|(?:is|are|be) at (?:least|most)|no longer|twice|half(?: of)?|double|minus|plus|times|(?:square|cube)(?: root)? of"
+    r"|n't|(?:is|are|be) at (?:least|most)"
+    r"|no longer|twice|half(?: of)?|double|minus|plus|times|(?:square|cube)(?: root)? of"
     r"|不是|不为)"
     r"\s*(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$|(?:[<>≤≥]|\\[gl](?:eq?|eqslant|t))\s*[$\\(\s*]*$"
 )
