@@ -161,3 +161,23 @@ def test_only_a_box_counts_where_that_is_asked() -> None:
     assert judged("3", "The answer is 3", MathOptions()).equal
     assert not judged("3", "The answer is 3", MathOptions(boxed_only=True)).equal
     assert judged("3", "The answer is \\boxed{3}", MathOptions(boxed_only=True)).equal
+
+
+SAID = (
+    "The answer is 42.", "**42**", "So $x = 42$.", "The answer is 42, since 6*7=42.", "<answer>42</answer>",
+    "<answer>\n$42$\n</answer>", "The correct option is 42.", "It is $42$, or $\\frac{84}{2}$.",
+)  # fmt: skip
+NOT_SAID = (
+    "The answer is 42 (or maybe 43).", "The answer is 42; or 43.", "The answer: 42? 43? 44?", "Answer: 42|43|44",
+    "The answer is 42 & 43.", "The answer is at least 42.", "x > 42", "The answer is 42 plus 1.", "It can't be 42.",
+    "The answer is 42 thousand.", "The answer is 42 mod 43.", "The answer is twice 42.", "42 is not the answer.",
+    "The answer is the square of 42.", "The answer is no longer 42.", "The answer is 42 or not.", "It is $42x$.",
+    "The answer is 42 if n is even and 43 if n is odd.", "<answer>42 or 43</answer>", "<answer>42</answer> \\boxed{43}",
+    "<answer>42</answer> <answer>43</answer>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [MathOptions(), PLAIN])
+@pytest.mark.parametrize(("text", "equal"), [*((text, True) for text in SAID), *((text, False) for text in NOT_SAID)])
+def test_what_a_text_without_a_box_says(text: str, equal: bool, options: MathOptions) -> None:
+    assert judged("42", text, options).equal is equal

@@ -55,7 +55,11 @@ def test_spellings_of_one_quantity(gold: str, right: tuple[str, ...], wrong: tup
 
 def test_between_the_last_tags_is_the_answer() -> None:
     for options in (MathOptions(), MathOptions(plain_answer=True)):
-        for text in ("<answer>42</answer>", "I try 41.\n<answer>\n42\n</answer>", "<answer>41</answer> No: <answer>42"):
+        for text in (
+            "<answer>42</answer>",
+            "I try 41.\n<answer>\n42\n</answer>",
+            "<answer>41</answer> No: <answer>42</answer>",
+        ):
             assert judged("42", text, options).equal, text
             assert not judged("41", text, options).equal, text
         assert judged("42", "<answer>41</answer> \\boxed{42}", options).equal

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
+from sandbox_gym.verifiers.math.expressions.quantities import read_parts, read_quantity
 from sandbox_gym.verifiers.math.expressions.shapes import assigned
 from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.ladder import decide
@@ -18,11 +18,19 @@ _BEFORE = 24
 _AFTER = 60
 _DENIED = re.compile(
     r"(?:\b(?:not|never|neither|cannot be|anything but|(?:other|more|less|greater|fewer|larger|smaller) than)"
-    r"|n't)\s+(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$"
+    r"|n't|(?:is|are|be) at (?:least|most)"
+    r"|no longer|twice|half(?: of)?|double|minus|plus|times|(?:square|cube)(?: root)? of"
+    r"|不是|不为)"
+    r"\s*(?:be\s+|equal to\s+|exactly\s+)?[$\\(\s*]*$|(?:[<>≤≥]|\\[gl](?:eq?|eqslant|t))\s*[$\\(\s*]*$"
 )
 _ANOTHER = re.compile(
-    r"^(?:[\s,(]*\b(?:or|and|nor)\s+|\s*,\s*)[$\\(\s*]*[-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)"
-    r"|^[^.;\n]{0,40}\b(?:unless|otherwise)\b"
+    r"^(?:[\s,;(]*\b(?:or|and|nor)\s+(?:maybe |perhaps |possibly )?|\s*[,;&|?]\s*)[$\\(\s*]*"
+    r"([-+]?(?:[0-9]|\\frac|\\sqrt|\\pi)[^\s$;)]*)"
+)
+_TAKEN_BACK = re.compile(
+    r"^\s*(?:is|was)(?:n't| not| wrong| incorrect| too| never| no)\b|^\s*,?\s*or not\b|^[a-fin-ruv-z](?![A-Za-z])"
+    r"|^\s*(?:plus|minus|times|modulo|mod|squared|cubed)\b|^[^.;\n]{0,40}\b(?:unless|otherwise)\b"
+    r"|^\s*,? ?(?:if|when)\b[^.\n]{0,50}\b(?:if|when)\b"
 )
 _ANOTHER_BEFORE = re.compile(r"([^\s$*]+?)(?:\$|\\\)|\*\*)?,? n?or (?:[$\\(\s*]|[a-z] ?=)*$")
 _CLOSING = re.compile(r"^[\s]*(?:\$+|\\\)|\\\]|\*\*)?")
@@ -52,12 +60,15 @@ def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision
     before, after = text[max(0, at - _BEFORE) : at], text[at + len(answer) : at + len(answer) + _AFTER]
     sign = _currency_sign(before, after)
     after = _CLOSING.sub("", after, count=1)
-    if _DENIED.search(before.lower()):
+    relation = any(sign in gold for sign in ("<", ">", "\\le", "\\ge", "≤", "≥", "least", "most"))
+    if _TAKEN_BACK.match(after) or (_DENIED.search(before.lower()) and not relation):
         return Decision(False, "words", "the text says that it is not")
     several = "," in gold or "and" in gold or "or" in gold
     other = _ANOTHER_BEFORE.search(before)
     differs = decide(gold, other[1], options) if other else None
-    if (_ANOTHER.match(after) or (differs and not differs.equal)) and not several:
+    behind = _ANOTHER.match(after)
+    same = decide(gold, behind[1].rstrip(".,"), options) if behind else None
+    if ((behind and not (same and same.equal)) or (differs and not differs.equal)) and not several:
         return Decision(False, "words", "the text gives another answer beside it")
     return _other_unit(gold, sign + answer, after, options)
 
@@ -80,7 +91,8 @@ def _other_unit(gold: str, answer: str, after: str, options: MathOptions) -> Dec
             continue
         theirs = assigned(normalise(f"{answer} {' '.join(words)}"))[1]
         read = read_quantity(theirs)
-        if read is not None and (read.kind.unit or read.kind.percent or read.kind.degrees):
+        scaled = (parts := read_parts(theirs)) is not None and parts.scale != 1
+        if read is not None and (scaled or read.kind.unit or read.kind.percent or read.kind.degrees):
             found = same_number(mine, theirs, options)
             return found if found and not found.equal else None
     return None

@@ -32,6 +32,8 @@ def extract_answer(text: str, options: MathOptions | None = None) -> str | None:
         return None
     frames = _FRAMES if options.plain_answer or options.multiple_choice else (_BOX,)
     found = _all_boxes(visible, frames) if options.last_box == "all" else last_box(visible, frames)
+    if found is None and not options.boxed_only and not _has_frame(visible, (*frames, "\\boxed")):
+        found = tagged(visible)
     if found is None and options.plain_answer and not _has_frame(visible, frames):
         found = plain_answer(visible)
     if options.multiple_choice:
@@ -45,7 +47,7 @@ def searchable(text: str, options: MathOptions) -> str:
     visible = after_thinking(text, options)
     if visible is None or options.boxed_only or options.multiple_choice or "\\boxed" in visible:
         return ""
-    return tagged(visible.strip()[-SEARCHED_CHARS:])
+    return visible.strip()[-SEARCHED_CHARS:]
 
 
 def last_box(text: str, frames: tuple[str, ...] = (_BOX,)) -> str | None:

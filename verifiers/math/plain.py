@@ -10,7 +10,7 @@ import re
 from sandbox_gym.verifiers.math.expressions.units import parse_unit
 
 _LINE_CHARS = 2000
-_ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer")
+_ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer", "option is", "choice is")
 _AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=)?\s*:?\s*(?:\*\*|__)?\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
 _DISPLAYS = (("\\[", "\\]"), ("$$", "$$"))
@@ -20,6 +20,8 @@ _SPAN = re.compile(
 )
 _WORD = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}(?![A-Za-z(^])")
 _COPULA = re.compile(r"(?<![A-Za-z\\])(?:is equal to|is|are|was|equals|be)(?![A-Za-z])\s*:?\s*")
+_IF = re.compile(r"\b(?:if|when)\b")
+_DENIED = re.compile(r"\b(?:not|never)\b|n't")
 _REASON = re.compile(r",?\s+(?:because|since|which|where|when|as|so that|given|by|after|if)\s")
 _LEAD = re.compile(r"(?:exactly|approximately|about|simply|just|only)\s+")
 _STARTS = re.compile(r"[$\\]?[-+]?(?:[0-9]|\\)|\$")
@@ -31,7 +33,6 @@ _FEW_WORDS = 3
 
 def plain_answer(text: str) -> str | None:
     """The last `####`, the last "answer is X" or the last bold text; None where none of them names an answer."""
-    text = tagged(text)
     if "####" in text:
         return _line(text.rpartition("####")[2]) or None
     lowered = text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
@@ -47,10 +48,10 @@ def plain_answer(text: str) -> str | None:
     return _line(bold[-1]) or None if bold else None
 
 
-def tagged(text: str) -> str:
-    """What the last `<answer>` holds; the text where there is none."""
-    _, found, inner = text.rpartition("<answer>")
-    return inner.partition("</answer>")[0].strip() or text if found else text
+def tagged(text: str) -> str | None:
+    """What the last `<answer>` element holds, where that is no sentence."""
+    inner = _line(text.rpartition("<answer>")[2].partition("</answer>")[0]) if "</answer>" in text else ""
+    return inner if inner and len(_WORD.findall(_SPAN.sub(" ", inner))) <= _FEW_WORDS else None
 
 
 def last_math(text: str) -> str | None:
@@ -82,11 +83,15 @@ def _said(text: str) -> str | None:
     words = _WORD.findall(_SPAN.sub(" ", line))
     if not words:
         return line or None
+    if len(_IF.findall(line)) > 1:
+        return None
     if reason := _REASON.search(line):
         line = line[: reason.start()]
     if _STARTS.match(line):
         return _value(line)
     copulas = list(_COPULA.finditer(_SPAN.sub(lambda found: "#" * len(found.group()), line)))
+    if copulas and _DENIED.search(line[: copulas[-1].start()]):
+        return None
     if copulas:
         line = line[copulas[-1].end() :]
     return _value(line.strip())

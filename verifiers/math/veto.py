@@ -20,9 +20,10 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
-    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|or [a-z]{4,20}|or [0-9]+)\b"
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial"
+    r"|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)])'(?=[^=]*$)"
+    r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
 _GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
@@ -33,6 +34,7 @@ _MULTIPLE = re.compile(
 )
 """A number times a matrix, which is a matrix; a determinant is none."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_VARIABLE = re.compile(r"‹[^‹›]*›|\\[A-Za-z]+|[A-Za-z][a-z]{2,}|([A-Za-z])")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -59,6 +61,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         _hedged(mine, theirs),
         _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
+        _other_case(mine, theirs) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
             return found
@@ -72,7 +75,13 @@ def _other_quantity(gold: str, answer: str) -> Decision | None:
         return None
     how = relation(first.kind, second.kind)
     one, other = first.kind.unit, second.kind.unit
-    if how == "never" or (how == "converted" and one and other and one != other):
+    turned = how == "turned" and not (first.kind.bare or second.kind.bare)
+    if (
+        first.scale != second.scale
+        or how == "never"
+        or turned
+        or (how == "converted" and one and other and one != other)
+    ):
         return Decision(False, "units", "different kinds of quantity")
     return None
 
@@ -90,7 +99,10 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
 
 
 def _no_equation(gold: str, answer: str) -> Decision | None:
-    """The library takes `y' + y = 0` for its right side."""
+    """The library takes `y' + y = 0` for its right side, and `f'(x) = 2x` for `f(x) = 2x`."""
+    names = [assigned(text)[0] for text in (gold, answer)]
+    if all(names) and names[0].count("'") != names[1].count("'"):
+        return Decision(False, "equation", "another derivative")
     if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
         return Decision(False, "equation", "no differential equation")
     return None
@@ -140,3 +152,13 @@ def _other_variables(gold: str, answer: str) -> Decision | None:
     if variables(first.value) != variables(second.value) and first.value != second.value and not cased:
         return Decision(False, "number", "other variables")
     return None
+
+
+def _other_case(gold: str, answer: str) -> Decision | None:
+    """The library reads every letter in lower case: `GM/r` is no `Gm/r`. One letter alone may be of either case."""
+    first, second = ({name for name in _VARIABLE.findall(text) if name not in "Cc"} for text in (gold, answer))
+    other = {name.swapcase() for name in first - second} & (second - first)
+    read = read_parts(gold)
+    if not other or len(gold) == 1 or (read and read.kind.unit):
+        return None
+    return Decision(False, "number", f"{', '.join(sorted(other))} in another case")

@@ -135,9 +135,8 @@ class _Reader:
         base = self._primary(depth)
         while self.peek() == "!":
             self._take()
-            if self.peek() == "!":
-                raise Unknown
-            base = self._counted(values.factorial(base))
+            double = self.peek() == "!" and bool(self._take())
+            base = self._counted(values.factorial(base, 2 if double else 1))
         if self.peek() == "^":
             self._take()
             exponent = self._exponent(depth)

@@ -23,6 +23,8 @@ from sandbox_gym.verifiers.math.expressions.units import Unit, parse_unit
 
 Relation = Literal["numbers", "hundredths", "turned", "converted", "never", "unsure"]
 _TEMPERATURES = ((("celsius", 1),), (("fahrenheit", 1),))
+_LETTER_DEGREES = [{parse_unit(letter), parse_unit(f"°{letter}")} for letter in "CF"]
+"""`25 C` beside `25 °C` is no charge."""
 _RADIANS = (("radian", 1),)
 _DEGREES = (("angle", 1),)
 _GENERIC = frozenset({"unit", "square unit", "cubic unit", "sq unit", "unit squared"})
@@ -57,6 +59,8 @@ def kind_of_unit(unit: Unit | None, sure: bool = True) -> Kind:
 
 def relation(a: Kind, b: Kind) -> Relation:
     """How numbers of these kinds are to be compared; symmetric."""
+    if {a.unit, b.unit} in _LETTER_DEGREES:
+        return "numbers"
     if not (a.sure and b.sure):
         other = b if not a.sure else a
         surely_other = other.percent or other.degrees or _currency(other)

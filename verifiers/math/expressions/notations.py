@@ -38,7 +38,7 @@ _UNIT_TERM: Final = re.compile(
 )
 """A part of a vector, such as `-\\frac{1}{2}` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
-_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为) ?› ?(?=[-+]?[0-9\\(\[$])")
+_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为|共) ?› ?(?=[-+]?[0-9\\(\[$])")
 _SIGN: Final = re.compile(
     r"^(?:(?:\\(?:approx|simeq|sim|therefore)(?![A-Za-z])|[=≃∴:]"
     r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)+"
@@ -49,7 +49,7 @@ _PROGRESSION: Final = re.compile(
     r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
 )
 _MOST_MEMBERS: Final = 500
-_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't")
+_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't|[不没非或]")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
 _PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
 

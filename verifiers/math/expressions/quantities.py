@@ -18,7 +18,7 @@ _NO_UNIT = frozenset(
     {"is", "are", "was", "or", "and", "not", "no", "wrong", "if", "for", "to", "when", "where", "with", "mod", "modulo",
      "of", "but", "it", "its", "correct", "incorrect", "in", "out", "either", "neither", "than", "more", "less", "plus",
      "minus", "times", "over", "only", "about", "approximately", "all", "any", "none", "be", "except", "unless", "from",
-     "base", "answer", "final", "half", "quarter", "third", *_SCALES}
+     "base", "answer", "final", "squared", "cubed", "factorial", "half", "quarter", "third", *_SCALES}
 )  # fmt: skip
 _PERCENT_WORDS = r"(?:percent|percentage|per cent|pct)(?: points?)?"
 _PERCENT = re.compile(rf"\s*(?:%|‹\s*(?:%|{_PERCENT_WORDS})\s*›|{_PERCENT_WORDS}\b)\s*$", re.IGNORECASE)
@@ -26,9 +26,11 @@ _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\
 _PRECISE = 6
 _FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
 _ROOT = r"\\sqrt ?\{[0-9]+\}"
-_TENS = r"(?:[0-9]{1,20}(?:\.[0-9]{1,20})? ?\* ?)?10 ?\^ ?(?:\{ ?[-+]?[0-9]{1,3} ?\}|[0-9])"
+_TEN_TO = r"[eE][-+]?[0-9]{1,3}| ?\* ?10 ?\^ ?\{? ?-?[0-9]{1,5} ?\}?"
+_POWER = r"10 ?\^ ?(?:\{ ?[-+]?[0-9]{1,3} ?\}|[0-9])"
+_DECIMAL = rf"(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+)(?:{_TEN_TO})?"
 _PLAIN_NUMBER = (
-    rf"[-+]?[$€£¥₹]?\s?(?:{_TENS}|[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+|{_FRACTION}|{_ROOT})"
+    rf"[-+]?[$€£¥₹]?\s?(?:{_POWER}|{_DECIMAL}|{_FRACTION}|{_ROOT})"
     rf"(?: ?(?:[0-9]+/[0-9]+|/[0-9]+|{_FRACTION}|{_ROOT}|\\pi))?"
 )
 _WITH_WORDS = re.compile(rf"^({_PLAIN_NUMBER})(\s?)([A-Za-zµμΩ][A-Za-zµμΩ /.^{{}}0-9*()-]*)$")
@@ -97,7 +99,7 @@ def _compound(text: str) -> Quantity | None:
     if not found:
         return None
     larger, smaller = parse_unit(found[2].strip()), parse_unit(found[4].strip())
-    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor <= smaller.factor:
+    if not larger or not smaller or larger.dimensions != smaller.dimensions or larger.factor == smaller.factor:
         return None
     total = Fraction(found[1]) * larger.factor + Fraction(found[3]) * smaller.factor
     return Quantity(values.rational(total), kind_of_unit(Unit(larger.dimensions, Fraction(1))))
@@ -168,7 +170,7 @@ def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None
     if known is not None:
         return Parts(core, kind_of_unit(known, sure), scale) if currency.bare else None
     words = tail.lower().split()
-    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word not in _NO_UNIT for word in words)
+    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word.strip(".,()") not in _NO_UNIT for word in words)
     if not plain or len(words) > 4 or not sure:
         return None
     if not currency.bare:

@@ -15,6 +15,8 @@ from sandbox_gym.verifiers.math.expressions.tex import ROW_END
 Kind = Literal["scalar", "list", "tuple", "set", "matrix"]
 MAX_ITEMS = 3_000
 _MATRIX = re.compile(r"^\\begin\{((?:[pbB]|small)?matrix|array)\}(?:\{[clr| ]*\})?(.*)\\end\{\1\}$", re.DOTALL)
+_CASES = re.compile(r"^(?:\\\{ ?\\begin\{array\} ?\{[clr| ]*\}|\\begin\{cases\})(.*)\\end\{(?:cases|array)\}$")
+_CONDITION = re.compile(r"^,|,(?= ?&)|‹[, ]*(?:if|for|when)? ?,?›|[,. ]+$")
 _TRANSPOSED = re.compile(r"(?<=[)\]}]) ?\^ ?\{? ?(?:T|‹T›|\\top|\\intercal) ?\}?$")
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
@@ -50,6 +52,9 @@ def shape_of(text: str) -> Shape:
         and (shape := shape_of(text[: turned.start()])).kind == "tuple"
     ):
         return replace(shape, brackets="()")
+    if (cases := _CASES.match(text)) and all(row.count("&") == 1 for row in _rows(cases[1])):
+        rows = (",".join(_CONDITION.sub("", part.strip()) for part in row.split("&")) for row in _rows(cases[1]))
+        return Shape("set", tuple(f"({row})" for row in rows))
     matrix = _MATRIX.match(_inside_brackets(text))
     if matrix:
         return _matrix(matrix.group(2))
@@ -113,11 +118,15 @@ def _items(text: str, words: bool = True) -> tuple[str, ...]:
 
 def _matrix(body: str) -> Shape:
     """A matrix; a single row or column is a tuple of its entries."""
-    rows = tuple(tuple(cell.strip() for cell in row.split("&")) for row in body.strip().strip(ROW_END).split(ROW_END))
+    rows = tuple(tuple(cell.strip() for cell in row.split("&")) for row in _rows(body))
     if len(rows) == 1 or all(len(row) == 1 for row in rows):
         items = tuple(cell for row in rows for cell in row)
         return Shape("tuple", items, "()") if len(items) > 1 else Shape("scalar", items)
     return Shape("matrix", rows=rows)
+
+
+def _rows(body: str) -> list[str]:
+    return body.strip().strip(ROW_END).split(ROW_END)
 
 
 def _inside_brackets(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from sandbox_gym.verifiers.math.expressions.functions import operator, with_commands
 from sandbox_gym.verifiers.math.expressions.notations import usual
 from sandbox_gym.verifiers.math.expressions.spellings import one_spelling
+from sandbox_gym.verifiers.math.expressions.units import parse_unit
 
 _UNICODE = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "⁻": "^{-}",
@@ -22,7 +23,7 @@ _UNICODE = {
     "∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ", "±": "\\pm ", "ℝ": "\\mathbb{R}", "∅": "\\emptyset ",
     "ε": "\\epsilon ", "ϵ": "\\epsilon ", "ϕ": "\\phi ",
     "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "θ": "\\theta ",
-    "λ": "\\lambda ", "ρ": "\\rho ",
+    "λ": "\\lambda ", "ρ": "\\rho ", "。": ".",
     "σ": "\\sigma ", "φ": "\\phi ", "ω": "\\omega ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "′": "'", "％": "%", "，": ",", "．": ".", "：": ":", "（": "(", "）": ")",
     "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}",
@@ -55,7 +56,9 @@ _SAME = {
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textsf texttt textnormal mbox hbox operatorname"
 _TEXT_COMMANDS += " mathrm mathbf mathit mathsf mathtt mathop"
-_TEXT = re.compile(rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{([^{{}}]*)\}}|(?<=\s)([A-Za-z]))")
+_TEXT = re.compile(
+    rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{((?:[^{{}}]|\^\{{-?[0-9]\}})*)\}}|(?<=\s)([A-Za-z]))"
+)
 _UNIT_VECTOR = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat)"
     r"(?: ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}| ?\\([ij])math(?![A-Za-z])| ([ijk])(?![A-Za-z]))"
@@ -68,17 +71,21 @@ _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
 _DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{(?:,|\\,)\}|,\\!\s*|'|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
 _SEPARATOR = re.compile(r"(?:\\(?:text|mathrm|mathbin|mathord|mathpunct))?\{([,:.])\}")
+_DECIMAL_COMMA = re.compile(r"(?<=[0-9])\{,\}(?=[0-9](?![0-9]{2}(?![0-9])))")
 _OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it)(?![A-Za-z]) ?([^{}]{1,80})\}")
 _CHOOSE = re.compile(r"\{ ?([^{}]{1,40}?) ?\\choose ?([^{}]{1,40}?) ?\}")
 _SIUNITX = re.compile(r"\\(?:num(?:print)? ?\{([^{}]{1,60})\}|(?:SI|qty) ?\{([^{}]{1,60})\} ?\{([^{}]{0,60})\})")
+_FORMULA = re.compile(r"\\ce ?\{([A-Za-z0-9()]{1,40})\}")
 _LAYOUT = re.compile(
     r"\\(?:(?:text)?color(?:box)?|[hv]space|[hv]?phantom|label|tag)\*? ?\{[^{}]{0,60}\}|(?<=↵)\[[0-9.]{1,5} ?[a-z]{2}\]"
 )
 _TIMES = re.compile(r"(?<=[0-9]) ?‹? ?[xX] ?›? ?(?=10 ?\^)")
 _UNIT_QUOTIENT = re.compile(r"\\frac ?\{ ?‹([^‹›]{1,20})› ?\}\{ ?‹([^‹›]{1,20})›( ?\^ ?\{?[0-9]\}?)? ?\}")
 """`\\frac{\\text{m}}{\\text{s}^2}`."""
-_OHMS = re.compile(r"(?<=[0-9}]) ?(?:‹ ?([kMmGμ])? ?›|([kM]))? ?\\Omega(?![A-Za-z_^])")
-_MICRO = re.compile(r"(?<=[0-9}]) ?‹? ?\\mu ?›?(?:‹ ?([A-Za-z]{1,2}) ?›| ?([mgsACFVJWHTL])(?![A-Za-z_^]))")
+_MICRO = re.compile(
+    r"(?<=[0-9}i]) *\\mu ?‹ ?([A-Za-z]{1,3}) ?›|‹ ?\\mu ?([A-Za-z]{1,3}) ?›|(?<=[0-9}]) *\\mu ?([msgACFVJWHTL])(?= ?$)"
+)
+_OHMS = re.compile(r"‹ ?([kMmμ]?)\\Omega ?›|(?<=[0-9}i]) *(?:‹ ?([kMmμ]?) ?› ?|([kMmμ]))?\\Omega(?![A-Za-z_^(])")
 _PI_OVER = re.compile(r"\\frac ?\\pi ?(?:([0-9A-Za-z])|(?=\{))")
 _BARE_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt ?([0-9]{1,9})(?![0-9.])")
 _LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
@@ -86,6 +93,7 @@ _OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
+_ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}")
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
 _SYMBOLS = {
@@ -122,7 +130,7 @@ def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
 
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
-    plain = normal.replace("‹", "").replace("›", "")
+    plain = _ONE_SCRIPT.sub(r"\1", normal.replace("‹", "").replace("›", ""))
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
 
 
@@ -148,6 +156,8 @@ def _lowered(run: re.Match[str]) -> str:
 def _marked(command: re.Match[str]) -> str:
     """A text command's words between marks; a number, a single letter or a formula in it stands for itself."""
     inner = command.group(2) if command.group(2) is not None else command.group(3)
+    if "{" in inner and parse_unit(_SPACING.sub(" ", inner.replace("\\cdot", " "))) is None:
+        return command.group()
     bare = inner.strip()
     rest = command.string[command.end() : command.end() + 12]
     if function := operator(bare, rest, words=command.group(1) not in ("operatorname", "mathop")):
@@ -197,8 +207,10 @@ _Step = tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
 """What a text must hold for the pattern to be tried, the pattern, and what takes its place."""
 _BEFORE_WORDS: tuple[_Step, ...] = (
     ("{", _SIUNITX, _measured),
+    ("\\ce", _FORMULA, lambda found: re.sub(r"(?<=[A-Za-z)])([0-9]+)", r"_{\1}", found[1])),
     ("\\", _LAYOUT, " "),
     ("", _DIGIT_GAP, ""),
+    ("{,}", _DECIMAL_COMMA, "."),
     ("{", _SEPARATOR, r"\1"),
     ("pi", _PI_OVER, _pi_over),
     ("{", _OLD_FONT, r"\\text{\1\2}"),
@@ -211,9 +223,9 @@ _AFTER_WORDS: tuple[_Step, ...] = (
     ("sqrt", _BARE_ROOT, r"\\sqrt{\1}"),
     ("o", _LETTER_DEGREE, r"^\\circ "),
     ("10", _TIMES, "*"),
-    ("\\Omega", _OHMS, lambda found: f"‹ {found[1] or found[2] or ''}Ω›"),
-    ("\\mu", _MICRO, lambda found: f"‹ μ{found[1] or found[2]}›"),
     ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
+    ("\\mu", _MICRO, r"‹μ\1\2\3›"),
+    ("\\Omega", _OHMS, r"‹\1\2\3Ω›"),
 )
 _AFTER_NAMES: tuple[_Step, ...] = (
     ("egree", _TEMPERATURE, lambda found: f"^\\circ {(found[1] or found[2]).upper()}"),

@@ -140,14 +140,15 @@ def root(base: Value, degree: int) -> Value:
     return rational(Fraction(top, bottom))
 
 
-def factorial(value: Value) -> Value:
+def factorial(value: Value, step: int = 1) -> Value:
+    """`step` 2: the double factorial, `7!! = 7 * 5 * 3`."""
     number = as_fraction(value)
     if number is None or number.denominator != 1 or number < 0:
         raise Unknown
     if number > MAX_FACTORIAL:
         raise TooBig
     product = 1
-    for factor in range(2, number.numerator + 1):
+    for factor in range(number.numerator, 1, -step):
         product *= factor
     return rational(product)
 

@@ -47,7 +47,8 @@ def excess(text: str, caps: Caps) -> str:
         return f"an exponent over {caps.exponent}"
     if caps is MATH_VERIFY and (_TOWER.search(text) or any(map(_high, _POWER_IN_EXPONENT.findall(text)))):
         return "a tower of powers"
-    if "!!!" in text or any(_over(run, caps.factorial) for run in _FACTORIAL.findall(text)):
+    twice = "!!" if caps is MATH_VERIFY else "!!!"  # math-verify takes 7!! for (7!)!
+    if twice in text or any(_over(run, caps.factorial) for run in _FACTORIAL.findall(text)):
         return f"a factorial over {caps.factorial}!"
     terms = sum(text.count(sign) for sign in "+-,&^/ ")
     return f"{terms} operators and separators" if terms > caps.terms else ""

@@ -111,6 +111,8 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     theirs = [assigned(item) for item in second.items]
     names, others = [name for name, _ in mine], [name for name, _ in theirs]
     distinct = [len(set(group)) == len(group) and all(group) for group in (names, others)]
+    if all(names + others) and [len({name.partition("_")[0] for name in each}) for each in (names, others)] == [1, 2]:
+        return Decision(False, NAME, "the values of two names, not of one")
     if all(distinct) and len(names) > 1:
         if set(names) != set(others):
             return None

@@ -15,13 +15,17 @@ from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _RANGE = re.compile(
-    r"[,;(]? ?‹?(?: ?where|for)? ?›? ?[klmn] ?(?:\\in ?\\mathbb\{Z\}|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
+    r"[,;(]? ?‹?(?: ?where|for)? ?›? ?"
+    r"[klmn] ?(?:\\in ?\\mathbb\{[ZN]\}(?:[_^]\{?[*+]\}?)?|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
     r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
-    r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary) ?)?"
-    r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[RC]\})? ?\)?$"
+    r"|[,;(]? ?\\forall ?[a-z](?: ?\\in ?\\mathbb\{[A-Z]\})?$"
+    r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary|integers?) ?)?"
+    r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
     r"(?:[xC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
 )
+_NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
+_BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
 _A_CHOICE = re.compile(r"^‹? ?(?:[A-Za-z ]{0,20} )?\(?[A-Ja-j](?:[.):›]|$)")
 _SOLUTION = re.compile(r"^(?:[a-z]|[A-Za-z] ?\([a-z]\)) ?=")
 _FREE = re.compile(r"(?<![A-Za-z\\])(?:[A-Z]|c)(?:_\{?[0-9]\}?)?(?! ?\()")
@@ -62,7 +66,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
         gold = gold[told.end() :]
     gold, answer = _without_range(*_natural(*counted(gold, answer)))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
-    if mine and theirs and mine[1] != theirs[1] and "y" in (mine[1], theirs[1]) and mine[2] == theirs[2]:
+    if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
     return gold, _renamed(gold, answer)
 
@@ -89,7 +93,9 @@ def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
     if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant", "for ", "with ", "where ")):
         return gold, answer
-    first, second = _RANGE.sub("", gold), _RANGE.sub("", answer)
+    if len({found[0] for text in (gold, answer) if (found := _NUMBERS.search(text))}) > 1:
+        return gold, answer
+    first, second = (_RANGE.sub("", _BUILT.sub(r"\1", text)) for text in (gold, answer))
     if (first, second) != (gold, answer):
         mine, theirs = ([name for name in "klmn" if _letter(name).search(text)] for text in (first, second))
         if len(mine) == len(theirs) == 1:

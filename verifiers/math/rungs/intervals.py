@@ -18,7 +18,9 @@ _AND = re.compile(r"‹\s*and\s*›|\band\b|\\wedge|\\cap")
 _NAME = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?(?:\([A-Za-z]\))?$")
 _ABSOLUTE = re.compile(r"^\| ?(\\?[A-Za-z]+) ?\|$")
 _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
-_SET_BUILDER = re.compile(r"^\\\{\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+)\\\}$")
+_SET_BUILDER = re.compile(
+    r"^(?:\\\{)?\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+?)(?:\\\})?$"
+)
 _ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
 _REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›) ?(?=[a-z] ?\\ne(?![a-z]))")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")

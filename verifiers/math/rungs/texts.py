@@ -24,6 +24,7 @@ _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
+_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
@@ -43,7 +44,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
         return Decision(True, "text", "the same formula")
     words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
-    if words and first.lower() == second.lower():
+    if words and _ARTICLE.sub("", first.lower()) == _ARTICLE.sub("", second.lower()):
         return Decision(True, "text", "the same words")
     return None
 
@@ -96,8 +97,9 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
 
 
 def _same_letters(gold: str, answer: str) -> Decision | None:
-    """A gold that lists letters of choices (`B, C`), which may be written `BC`."""
-    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and "," in gold):
+    """Letters of choices: a gold `B, C` may be written `BC`, and the other way round."""
+    together = gold.isalpha() and sorted(set(gold)) == list(gold) and "," in answer
+    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and ("," in gold or together)):
         return None
     mine, theirs = (sorted(re.findall("[A-J]", text)) for text in (gold, answer))
     return Decision(mine == theirs, "choice", f"choices {''.join(theirs)}, wanted {''.join(mine)}")
