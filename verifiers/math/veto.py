@@ -20,7 +20,7 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
-    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial"
+    r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial(?! ?\()"
     r"|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
     r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
