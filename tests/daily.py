@@ -70,12 +70,12 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/attacks/channels/",): 3,
     ("tests/browser/test_dashboard.py",): 2,
     ("tests/coding/shared/test_agreement.py", "tests/coding/test_checkers.py", "tests/coding/test_passes.py"): 2,
-    ("tests/conformance/test_sessions.py", "tests/conformance/test_one_after_another.py"): 2,
+    ("tests/conformance/test_sessions.py", "tests/conformance/test_one_after_another.py"): 3,
     ("tests/docs/test_blocks.py",): 2,
     ("tests/engine/starvation/", "tests/load/test_math_http.py"): 2,
     ("tests/languages/test_precompiled_header.py",): 3,
     ("tests/server/test_connections.py", "tests/server/test_request_paths.py"): 2,
-    ("tests/swe/test_datasets.py", "tests/swe/test_tools.py"): 2,
+    ("tests/swe/test_datasets.py", "tests/swe/test_tools.py"): 3,
     ("tests/unit/test_cell_forks.py", "tests/unit/inversion/test_properties.py"): 2,
     ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
     ("tests/coding/test_packages.py",): 4,
@@ -93,8 +93,8 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/languages/test_java.py",): 3,
     ("tests/coding/shared/test_leaving.py",): 3,
     ("tests/e2b/test_tenants.py",): 3,
-    ("tests/e2b/",): 2,
-    ("tests/cli/test_exit_codes.py", "tests/honest/", "tests/remote/test_provider.py"): 2,
+    ("tests/e2b/",): 3,
+    ("tests/cli/test_exit_codes.py", "tests/honest/", "tests/remote/test_provider.py"): 3,
     ("tests/remote/test_faults.py",): 6,
     ("tests/remote/test_session_faults.py",): 6,
     (
@@ -111,7 +111,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/remote/test_swe.py",
         "tests/swe/test_agents_example.py",
         "tests/swe/test_server.py",
-    ): 2,
+    ): 3,
     (
         "resources_servers/swe/tests/test_swe_example.py",
         "tests/conformance/test_many_files.py",
@@ -120,7 +120,8 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/swe/test_commands.py::test_what_prefetch_built_validate_uses",
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
-    ): 4,
+    ): 5,
+    ("tests/math/",): 2,
 }
 """Long suites of many alike, of which the daily run has one in so many; the last are the longest."""
 
