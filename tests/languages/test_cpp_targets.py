@@ -1,5 +1,5 @@
-"""C++ programs that set a target before their headers, as programs of contests do, or leave `<cstdint>` out compile
-with every GCC."""
+"""C++ programs that set a target before their headers, as programs of contests do, leave `<cstdint>` out or are of a
+newer standard than C++17 compile with every GCC."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
-from sandbox_gym.verifiers.coding.languages.cpp import CPP, as_before
+from sandbox_gym.verifiers.coding.languages.cpp import CPP, CPP20
+from sandbox_gym.verifiers.coding.languages.language import Language
 
 OPTIMIZE = '#pragma GCC optimize("O3,unroll-loops")\n'
 TARGETS = (
@@ -19,7 +20,6 @@ TARGETS = (
     '#ifndef LOCAL\n#pragma GCC target("avx2")\n#endif\n',
     '_Pragma("GCC target(\\"avx2\\")")\n',
 )
-INTEGERS = ("-include", "cstdint")
 ALL = "#include <bits/stdc++.h>\n"
 BODIES = {
     "containers": ALL + "using namespace std;\nmap<string, int> seen; vector<vector<int>> graph;\n"
@@ -43,6 +43,16 @@ PLAIN = {
     "bytes": '#include <string>\n#include <cstdio>\nint main() { int n; scanf("%d", &n); uint8_t x = n;'
     ' printf("%d", 2 * x); }',
 }
+NEWER = {
+    "contains": ALL + "int main() { int n; std::cin >> n; std::set<int> s{n}; std::cout << n + s.contains(n) * n; }",
+    "ranges": ALL + "int main() { int n; std::cin >> n; std::vector v{n, 2 * n}; std::cout << std::ranges::max(v); }",
+    "aggregates": ALL + "struct P { int x, y; };\n"
+    "int main() { std::vector<P> v; int n; std::cin >> n; v.emplace_back(n, n);\n"
+    "std::cout << v[0].x + v[0].y; }",
+    "a concept": OPTIMIZE + TARGETS[0] + ALL + "auto twice(std::integral auto n) { return 2 * n; }\n"
+    "int main() { int n; std::cin >> n; std::cout << twice(n) << std::string(); }",
+}  # fmt: skip
+"""C++20 and later in a row of C++, which is C++17."""
 REFUSED = OPTIMIZE + TARGETS[0] + ALL + "int main() { std::vector<int> v(3); nothing(); }"
 
 
@@ -62,7 +72,7 @@ async def judged(provider: str) -> None:
         async with anyio.create_task_group() as tasks:
             for index, (name, body) in enumerate(BODIES.items()):
                 tasks.start_soon(one, name, OPTIMIZE + TARGETS[index % len(TARGETS)] + body)
-            for name, body in PLAIN.items():
+            for name, body in (PLAIN | NEWER).items():
                 tasks.start_soon(one, name, body)
             tasks.start_soon(one, "refused", REFUSED)
     reason, said = reasons.pop("refused")
@@ -83,16 +93,20 @@ async def test_programs_that_set_a_target_compile_with_the_gcc_of_this_machine()
     await judged("local")
 
 
+def options_of(language: Language, source: str) -> list[str]:
+    return [option for _sign, *options in language.tries_for([source.encode()]) for option in options]
+
+
 def test_only_what_sets_a_target_has_its_headers_first() -> None:
     for body in BODIES.values():
-        assert CPP.second_options_for([body.encode()]) == INTEGERS
-        assert CPP.second_options_for([(OPTIMIZE + body).encode()]) == INTEGERS
+        assert options_of(CPP20, body) == options_of(CPP20, OPTIMIZE + body) == ["-include", "cstdint"]
+        assert options_of(CPP, body) == ["-include", "cstdint", "-std=gnu++23"]
         for target in TARGETS:
-            assert len(CPP.second_options_for([(target + body).encode()])) > 2
-    found = as_before("gnu++17", (TARGETS[0] + BODIES["names of its own"]).encode())
-    assert found == ("-include", "iostream", "-include", "vector", *INTEGERS)
-    assert "intrin.h" not in as_before("gnu++17", (TARGETS[0] + BODIES["headers that are not there"]).encode())
+            assert len(options_of(CPP20, target + body)) > 2
+    found = options_of(CPP20, TARGETS[0] + BODIES["names of its own"])
+    assert found == ["-include", "iostream", "-include", "vector", "-include", "cstdint"]
+    assert "intrin.h" not in options_of(CPP, TARGETS[0] + BODIES["headers that are not there"])
     many = TARGETS[0] + "".join(f"#include <h{number}>\n" for number in range(10_000))
-    assert len(as_before("gnu++17", many.encode())) == 202
+    assert len(options_of(CPP20, many)) == 202
     for odd in ("#include <$(id)>\n", "#include <a b>\n", "#include <*>\n", '#include "own.h"\n'):
-        assert as_before("gnu++17", (TARGETS[0] + odd).encode()) == INTEGERS
+        assert options_of(CPP20, TARGETS[0] + odd) == ["-include", "cstdint"]

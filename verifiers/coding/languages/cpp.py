@@ -1,4 +1,5 @@
-r"""C++, by GCC: the standard of 2017, which programs of 2011 and 2014 fit; 2020 and 2023 under names of their own.
+r"""C++, by GCC: the standard of 2017, which programs of 2011 and 2014 fit, and what that refuses by the one of 2023;
+2020 and 2023 under names of their own.
 
 Boxes may hold `bits/stdc++.h` precompiled, a folder for each standard. It stands for the header only where the source
 begins with that header: a macro or a pragma before it could change what it means.
@@ -25,7 +26,6 @@ _TARGET: Final = re.compile(rb'(?:# ?pragma|_Pragma ?\( ?") {0,9}GCC[ \t]{1,9}ta
 _HEADER: Final = re.compile(rb"[ \t]*+#[ \t]*+include[ \t]*+<([A-Za-z0-9_./+-]{1,60})>")
 _CONDITION: Final = re.compile(rb"[ \t]*+#[ \t]*+(if|endif)")
 _MOST_HEADERS: Final = 100
-_INTEGERS: Final = ("-include", "cstdint")
 _FENCES: Final = ("c", *(f"{name}{year}" for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)))
 """A program's block may name another standard than its row."""
 
@@ -35,12 +35,16 @@ def precompiled_header(standard: str, source: bytes) -> tuple[str, ...]:
     return ("-isystem", f"{PRECOMPILED}/{standard}") if _BEGINS_WITH_IT.match(source) else ()
 
 
-def as_before(standard: str, source: bytes) -> tuple[str, ...]:
-    """Options by which GCC 14 takes what GCC 12 does: `<cstdint>`, which `<iostream>` no longer includes, and the
-    headers of a source before its first line where it sets a target: behind `#pragma GCC target("avx2")`, with which
-    programs of contests begin, it refuses the standard library."""
-    if not _TARGET.search(source):
-        return _INTEGERS
+def tries(standard: str, newer: str, source: bytes) -> tuple[tuple[str, ...], ...]:
+    """What GCC 12 takes and GCC 14 does not: a program without `<cstdint>`, which `<iostream>` included, and with its
+    headers behind `#pragma GCC target("avx2")`, with which programs of contests begin: they stand before its first line
+    then. And a program of a `newer` standard."""
+    first = _headers_first(standard, source) if _TARGET.search(source) else ()
+    again = ("target specific option mismatch|#include <cstdint>", *first, "-include", "cstdint")
+    return (again, ("error: ", f"-std={newer}", *first)) if newer else (again,)
+
+
+def _headers_first(standard: str, source: bytes) -> tuple[str, ...]:
     headers: dict[str, None] = {}
     depth = 0
     for line in source.splitlines():
@@ -49,11 +53,7 @@ def as_before(standard: str, source: bytes) -> tuple[str, ...]:
         elif depth == 0 and (header := _HEADER.match(line)):
             headers[header[1].decode()] = None
     options = [part for header in list(headers)[:_MOST_HEADERS] for part in ("-include", header)]
-    return (
-        *(("-isystem", f"{PRECOMPILED}/{standard}") if options[1:2] == ["bits/stdc++.h"] else ()),
-        *options,
-        *_INTEGERS,
-    )
+    return (*(("-isystem", f"{PRECOMPILED}/{standard}") if options[1:2] == ["bits/stdc++.h"] else ()), *options)
 
 
 CPP = Language(
@@ -68,8 +68,7 @@ CPP = Language(
     version=("/usr/bin/g++", "--version"),
     compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pipe", "-w", "-o", "{artifact}", "{source}"),
     compile_options=partial(precompiled_header, "gnu++17"),
-    second_options=partial(as_before, "gnu++17"),
-    second_sign="target specific option mismatch|#include <cstdint>",
+    tries=partial(tries, "gnu++17", "gnu++23"),
     artifact="main",
     run=("./{artifact}",),
     memory_signs=(b"std::bad_alloc",),
@@ -82,7 +81,7 @@ CPP20, CPP23 = (
         fences=(*_FENCES, *CPP.tags),
         compile=tuple(part.replace("17", str(year)) for part in CPP.compile),
         compile_options=partial(precompiled_header, f"gnu++{year}"),
-        second_options=partial(as_before, f"gnu++{year}"),
+        tries=partial(tries, f"gnu++{year}", ""),
     )
     for year in (20, 23)
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sandbox_gym.limits import MIB, Limits
 
+T = TypeVar("T")
 NAME_MAX = 200
 """Bytes of a file's name that an answer may choose: what a compiler adds to it must fit into 255 too."""
 
@@ -36,9 +37,9 @@ class Language:
     compile: tuple[str, ...] = ()
     compile_options: Callable[[bytes], tuple[str, ...]] | None = None
     """What a source allows its compiler: options behind those of `compile`, used where all sources allow the same."""
-    second_options: Callable[[bytes], tuple[str, ...]] | None = None
-    """The same where the compiler has said `second_sign`, for grep -E: once more with these, which hold no blanks."""
-    second_sign: str = ""
+    tries: Callable[[bytes], tuple[tuple[str, ...], ...]] | None = None
+    """How a source that is refused is compiled once more, in this order: what the compiler must have said (for grep
+    -E), and the options, which hold no blanks. What it said first is told where none of them compiles it."""
     npm: str = ""
     """npm's package with its version that brings the toolchain, where no Debian package does."""
     image: str = "polyglot"
@@ -112,9 +113,9 @@ class Language:
         """Further options of the compiler for a program of these sources."""
         return _agreed(self.compile_options, sources)
 
-    def second_options_for(self, sources: Iterable[bytes]) -> tuple[str, ...]:
-        """Those for the second time, where the compiler says `second_sign`; empty: there is none."""
-        return _agreed(self.second_options, sources)
+    def tries_for(self, sources: Iterable[bytes]) -> tuple[tuple[str, ...], ...]:
+        """`tries` for a program of these sources."""
+        return _agreed(self.tries, sources)
 
     def filled(self, argv: tuple[str, ...], source: str, limits: Limits) -> tuple[str, ...]:
         """`argv` for one source under a row's limits."""
@@ -122,6 +123,6 @@ class Language:
         return tuple(part.format_map(values) for part in argv)
 
 
-def _agreed(options: Callable[[bytes], tuple[str, ...]] | None, sources: Iterable[bytes]) -> tuple[str, ...]:
+def _agreed(options: Callable[[bytes], tuple[T, ...]] | None, sources: Iterable[bytes]) -> tuple[T, ...]:
     allowed = set() if options is None else {options(source) for source in sources}
     return allowed.pop() if len(allowed) == 1 else ()

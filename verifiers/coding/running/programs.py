@@ -28,12 +28,13 @@ COMPILE_LIMITS = Limits(
 """A compiler's caps; what it makes is its standard output, at most `stdout_bytes`."""
 
 _COMPILE = 'out=$0; "$@" >&2 </dev/null && exec cat -- "$out"'
-_COMPILE_TWICE = (
-    'out=$0 sign=$1 more=$2 said=sandbox_gym_said; shift 2; "$@" >$said 2>&1 </dev/null || { code=$?;'
-    ' grep -qE -- "$sign" $said || { cat $said >&2; exit $code; }; "$@" $more >&2 </dev/null || exit; };'
-    ' exec cat -- "$out"'
+_TRIES = "sandbox_gym_tries"
+_COMPILE_AGAIN = (
+    'out=$0 said=sandbox_gym_said tab="$(printf "\\t")"; "$@" >$said 2>&1 </dev/null && exec cat -- "$out"; code=$?;'
+    ' while IFS=$tab read -r sign more; do grep -qE -- "$sign" $said && "$@" $more >/dev/null 2>&1 </dev/null &&'
+    f' exec cat -- "$out"; done <{_TRIES}; cat $said >&2; exit $code'
 )
-"""Once more with further options where the compiler has said the sign, a regular expression of grep's."""
+"""Once more with further options where the compiler has said the sign of one of `_TRIES`."""
 
 
 def encoded(text: str) -> bytes:
@@ -74,11 +75,10 @@ def program_of(
         return Program("exec", files, main=name, argv=run, env=language.env, requires=(language.toolchain,)), None
     compiler, lists = with_sources(language.filled(language.compile, name, limits), name, further, language)
     texts = [sources[path] for path in (name, *further)]
-    twice = language.second_options_for(texts)
-    again = (language.second_sign, " ".join(twice)) if twice else ()
-    start = ("/bin/sh", "-c", _COMPILE_TWICE if twice else _COMPILE, language.artifact, *again)
+    tries = "".join(f"{sign}\t{' '.join(options)}\n" for sign, *options in language.tries_for(texts))
+    start = ("/bin/sh", "-c", _COMPILE_AGAIN if tries else _COMPILE, language.artifact)
     argv = (*start, *compiler, *language.options_for(texts))
-    files = {**sources, **lists}
+    files = {**sources, **lists, **({_TRIES: tries.encode()} if tries else {})}
     program = Program("exec", files, main=name, argv=argv, env=language.env, requires=(language.toolchain,))
     made = Build(build, Run(f"compile {build}", program, limits=COMPILE_LIMITS), language.artifact)
     return Program(
