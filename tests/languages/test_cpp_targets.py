@@ -53,6 +53,7 @@ NEWER = {
     "int main() { int n; std::cin >> n; std::cout << twice(n) << std::string(); }",
 }  # fmt: skip
 """C++20 and later in a row of C++, which is C++17."""
+C23 = '#include <stdio.h>\nint main() { int n; bool ok = scanf("%d", &n) == 1; if (ok == true) printf("%d", 2 * n); }'
 REFUSED = OPTIMIZE + TARGETS[0] + ALL + "int main() { std::vector<int> v(3); nothing(); }"
 
 
@@ -62,14 +63,16 @@ async def judged(provider: str) -> None:
     async with open_engine(settings) as engine:
         slots = anyio.Semaphore(2)
 
-        async def one(name: str, source: str) -> None:
-            row = {"unit_tests": {"inputs": ["21\n"], "outputs": ["42"]}, "language": "cpp"}
+        async def one(name: str, source: str, language: str = "cpp") -> None:
+            row = {"unit_tests": {"inputs": ["21\n"], "outputs": ["42"]}, "language": language}
             task = parse_task(row, limits=settings.limits(), early_stop=True)
             async with slots:
-                verified = await engine.verify(CodingVerifier(), task, Answer(f"```cpp\n{source}\n```"))
+                verified = await engine.verify(CodingVerifier(), task, Answer(f"```{language}\n{source}\n```"))
             reasons[name] = verified.verdict.failure_reason, verified.verdict.tests[0].reason
 
         async with anyio.create_task_group() as tasks:
+            if provider == "docker":  # GCC 12 has no C23
+                tasks.start_soon(one, "C23", C23, "c")
             for index, (name, body) in enumerate(BODIES.items()):
                 tasks.start_soon(one, name, OPTIMIZE + TARGETS[index % len(TARGETS)] + body)
             for name, body in (PLAIN | NEWER).items():

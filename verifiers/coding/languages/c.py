@@ -2,6 +2,12 @@
 
 from sandbox_gym.verifiers.coding.languages.language import Language
 
+
+def _tries(source: bytes) -> tuple[tuple[str, ...], ...]:
+    """By the next standard, where `bool` and `nullptr` need no header."""
+    return (("error: ", "-std=gnu2x"),)
+
+
 C = Language(
     name="c",
     aliases=("c99", "c11", "c17", "gcc"),
@@ -13,5 +19,6 @@ C = Language(
     compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pipe", "-w", "-fpermissive", "-o", "{artifact}", "{source}", "-lm"),
     artifact="main",
     several="listed",
+    tries=_tries,
     run=("./{artifact}",),
 )
