@@ -325,4 +325,17 @@ if (dict.TryGetValue("a", out var t) && t is (1, var hi)) Console.WriteLine(hi);
 foreach (var (k, (lo, h)) in dict) Console.WriteLine($"{k} {lo} {h}");
 """,
     ),
+    "new() within new()": (
+        "",
+        "1 2 3 0\n2 4\n3\n",
+        """\
+Dictionary<string, List<int>> d = new() { ["a"] = new() { 1 }, ["b"] = new() { 1, 2 } };
+var e = new Dictionary<string, List<int>> { { "c", new() { 1, 2, 3 } }, { "d", new() } };
+Dictionary<int, Dictionary<int, int[]>> g = new() { { 1, new() { { 2, [3, 4] } } } };
+List<List<int>> rows = new() { new() { 1, 2 }, new() };
+List<List<int>> F() { return new() { new() { 1 }, new() { 2 }, new() }; }
+Console.WriteLine($"{d["a"].Count} {d["b"].Count} {e["c"].Count} {e["d"].Count}");
+Console.WriteLine($"{rows[0].Count} {g[1][2][1]}"); Console.WriteLine(F().Count);
+""",
+    ),
 }

@@ -15,6 +15,42 @@ _RB: Final = "raise 'no' unless f(2) == 4\n"
 _HOLDER: Final = "import java.util.*;\nclass Problem {\n    // f(2) gives f (of) 4\n    static int f(int n) {\n"
 _CLOSES: Final = "    }\n    public static void main(String[] a) { assert f(2) == 4; }\n}\n"
 BEGINS: Final[dict[str, tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]]] = {
+    "Go's imports with comments, and in one line": (
+        "go_test",
+        "",
+        'package main\r\nimport (\r\n\t"fmt" // for Println()\r\n\t"sort" /* (none) */\r\n'
+        '\n\t// std (more)\n\tm "math"\n)\n'
+        "func f(n int) int {\n\tfmt.Println(m.Pi)\n\treturn 2 * n\n}\n",
+        'package main\nimport ("testing"; "github.com/stretchr/testify/assert")\n'
+        "func TestF(t *testing.T) { assert.Equal(t, 4, f(2)) }\n",
+        ('"fmt"', 'm "math"', '"testing"', '"github.com/stretchr/testify/assert"', "package main"),
+        ("import (", '"sort"', "(none)", "std"),
+    ),
+    "Java's imports in one line, and with a comment": (
+        "junit",
+        "",
+        "import java.util.*; import java.io.*;\r\nclass S {\r\n    int f(int n) { return 2 * n; }\r\n}\r\n",
+        "import org.junit.Test; // JUnit\npublic class T { }\n",
+        ("import java.util.*; import java.io.*;\nimport org.junit.Test; // JUnit\n", "class S"),
+        ("\r",),
+    ),
+    "C#'s usings in one line, and with a comment": (
+        "csharp",
+        "",
+        "using System; using System.Linq;\nusing System.Text; // texts\n"
+        "class S { public int F(int n) { return 2 * n; } }\n",
+        "using System.IO; // files\nclass T { static void Main() { Debug.Assert(new S().F(2) == 4); } }\n",
+        ("using System;\nusing System.Linq;\nusing System.Text;\nusing System.IO; // files\n", "class S", "class T"),
+        (),
+    ),
+    "Kotlin's imports with a comment": (
+        "kotlin",
+        "",
+        "import kotlin.math.abs // of numbers\nfun f(n: Int) = 2 * abs(n)\n",
+        "import kotlin.test.assertEquals // of tests\nfun main() { assertEquals(4, f(2)) }\n",
+        ("import kotlin.math.abs // of numbers\nimport kotlin.test.assertEquals // of tests\n", "fun f("),
+        (),
+    ),
     **{
         f"C++: {head}": (
             standard,

@@ -41,7 +41,9 @@ GOOGLE_TEST: Final = re.compile(r"#\s*include\s*[<\"](?:gtest|gmock)/")
 _APP: Final = re.compile(r"\s+extends\s+App\b")
 _RUN_BY: Final = {"scala": (_APP,), **dict.fromkeys(C_FAMILY, (GOOGLE_TEST,))}
 """How else a row's part of a program begins it."""
-_USINGS: Final = re.compile(r"^[ \t]*(?:global\s+)?using\s+[^;()]+;|^[ \t]*namespace\s+[\w.]+\s*;", re.MULTILINE)
+_USINGS: Final = re.compile(
+    r"(?:^|(?<=;))[ \t]*(?:global\s+)?using\s+[^;()]+;|^[ \t]*namespace\s+[\w.]+\s*;", re.MULTILINE
+)
 _BODY: Final = r"(?:\{.{0,9000}?^\}|[^\n{]*$)"
 _OWN_RUN: Final = {
     "ruby": r"^if\s+(?:__FILE__\s*==\s*\$(?:0|PROGRAM_NAME)|\$(?:0|PROGRAM_NAME)\s*==\s*__FILE__)\s.{0,9000}?^end\b"
@@ -72,7 +74,9 @@ def without_own_begin(code: str, others: str, language: str) -> str:
     if language == "scala":
         code = _APP.sub("", code)
     elif language == "csharp" and (types := top_types(code)):  # statements at the top level are its begin, too
-        code = "\n".join(_USINGS.findall(code[: types[0][0].start()])) + "\n" + code[types[0][0].start() :]
+        code = (
+            "\n".join(map(str.strip, _USINGS.findall(code[: types[0][0].start()]))) + "\n" + code[types[0][0].start() :]
+        )
     kept, end = "", 0
     for found in main.finditer(code):
         if found.start() >= end:

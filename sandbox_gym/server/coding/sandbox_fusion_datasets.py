@@ -20,7 +20,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding import predictions
 from sandbox_gym.server.coding.row_tests import setup_of, test_of, unpacked
 from sandbox_gym.server.coding.sandbox_fusion import Timeouts, without_unset
-from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports
+from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports, unix_lines
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import Nothing, tool_method
@@ -296,7 +296,7 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
     test = test.get("code") if isinstance(test, dict) else test
     if not isinstance(test, str) or not test.strip():
         raise RequestError("config.provided_data.test", "is no list of tests", _NO_TESTS)
-    prompt = _said(row, "prompt", "content")
+    test, setup, prompt = map(unix_lines, (test, _said(row, "test_setup"), _said(row, "prompt", "content")))
     if language == "python" and not asset:
         entry = labels.get("entry_point") or row.get("entry_point")
         if isinstance(entry, str) and re.search(r"^def check\(", test, re.M):
@@ -311,7 +311,7 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         source=test,
         files=asset if isinstance(asset, dict) else None,
         before=_said(row, "code_preface") or (prompt if is_head else ""),
-        prompt="\n".join(one for one in (_said(row, "test_setup"), prompt) if one),
+        prompt="\n".join(one for one in (setup, prompt) if one),
         stops=[one for one in stops if isinstance(one, str) and one] if isinstance(stops, list) else (),
     )
 

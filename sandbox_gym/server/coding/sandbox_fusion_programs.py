@@ -27,9 +27,9 @@ _JS_TEXT: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`|//[^\n]*|/\*.*?\*/', re.DOTALL
 )
 _ONCE: Final = {
-    **dict.fromkeys(("java", "junit"), r"^[ \t]*import\s+(?:static\s+)?[\w.*]+[ \t]*;[ \t]*$"),
-    "csharp": r"^(?:global\s+)?using\s+(?:static\s+)?[\w.]+(?:[ \t]*=[ \t]*[\w.<>, ]+)?[ \t]*;[ \t]*$",
-    **dict.fromkeys(("kotlin", "kotlin_script"), r"^import\s+[\w.*]+(?:[ \t]+as[ \t]+\w+)?[ \t]*;?[ \t]*$"),
+    **dict.fromkeys(("java", "junit"), r"^[ \t]*(?:import\s+(?:static\s+)?[\w.*]+[ \t]*;[ \t]*)+(?://.*)?$"),
+    "csharp": r"^(?:(?:global\s+)?using\s+(?:static\s+)?[\w.]+(?:[ \t]*=[ \t]*[\w.<>, ]+)?[ \t]*;[ \t]*)+(?://.*)?$",
+    **dict.fromkeys(("kotlin", "kotlin_script"), r"^import\s+[\w.*]+(?:[ \t]+as[ \t]+\w+)?[ \t]*;?[ \t]*(?://.*)?$"),
     "haskell": r"^\{-#\s*(?:LANGUAGE|OPTIONS_GHC)\b[^#]*#-\}|^import\s.*(?:\n[ \t]+\S.*)*$",
     **dict.fromkeys(("rust", "rust_test"), r"^#!\[[^\]\n]*\][ \t]*$"),
 }
@@ -54,9 +54,10 @@ _TYPED: Final = frozenset({"java", "junit", "csharp", "kotlin", "scala"})
 _KEPT_HEADS: Final = frozenset({"php", "racket"})
 _GO_PACKAGE: Final = re.compile(r"^package[ \t]+(\w+)[ \t]*;?[^\n]*$", re.MULTILINE)
 _GO_IMPORTS: Final = re.compile(
-    r'^import[ \t]*\(([^()]*)\)|^import[ \t]+((?:[\w.]+[ \t]+)?"[^"\n]+")[^\n]*$', re.MULTILINE
+    r"^import[ \t]*\(((?:[^()/\"]|/[/*][^\n]*|\"[^\"\n]*\")*)\)|^import[ \t]+((?:[\w.]+[ \t]+)?\"[^\"\n]+\")[^\n]*$",
+    re.MULTILINE,
 )
-_GO_IMPORT: Final = re.compile(r'^[ \t]*([\w.]+[ \t]+)?"([^"\n]+)"', re.MULTILINE)
+_GO_IMPORT: Final = re.compile(r'(?:^|;)[ \t]*([\w.]+[ \t]+)?"([^"\n]+)"', re.MULTILINE)
 
 
 def mark_is_text(test: str, language: str) -> bool:
@@ -69,6 +70,7 @@ def program_with(
 ) -> Callable[[str], str]:
     """What makes a whole program of a test, this one or one like it. The answer continues `prompt`, if there is one, or
     writes its function anew; `stops` are what ends an answer that was written without a fence."""
+    code = unix_lines(code)
     if mark_is_text(test, language) or len(code) > MAX_READ:
         return partial(_joined, code, language)
     if language in _PYTHON:
@@ -83,6 +85,11 @@ def program_with(
     if language in _TYPED:
         code = _beside(code, test, language)
     return partial(_joined, _balanced(code, test, language), language)
+
+
+def unix_lines(text: str) -> str:
+    """With the line ends that every rule here reads."""
+    return text.replace("\r\n", "\n")
 
 
 def only_imports(source: str) -> bool:

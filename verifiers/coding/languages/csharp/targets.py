@@ -65,7 +65,7 @@ def type_of_items(tokens: Tokens, start: int, end: int) -> str:
 
 
 def begun_type(tokens: Tokens, at: int) -> str:
-    """Of the items of `new T { ..., new() }` and `new T { [a] = new() }`; "" elsewhere."""
+    """Of the items of `new T { ..., new() }`, `new T { [a] = new() }` and `new T { { a, new() } }`; "" elsewhere."""
     if tokens[at - 1].text == "=" and (tokens[at - 2].text != "]" or is_operand(tokens[opening(tokens, at - 2) - 1])):
         return ""
     depth = 0
@@ -73,6 +73,8 @@ def begun_type(tokens: Tokens, at: int) -> str:
         depth += (tokens[brace].text in PAIRS.values()) - (tokens[brace].text in PAIRS)
         if depth < 0 and [tokens[brace - 1].text, tokens[brace].text] == ["=", "{"]:
             return item_type(type_before(tokens, brace - 2))
+        if depth < 0 and tokens[brace].text == "{" and tokens[brace - 1].text in ("{", ","):  # what Add is given
+            return begun_type(tokens, brace) if tokens[at - 1].text == "," else ""
         if depth < 0:
             end = opening(tokens, brace - 1) if tokens[brace - 1].text == ")" else brace
             start = end
@@ -80,7 +82,7 @@ def begun_type(tokens: Tokens, at: int) -> str:
                 start -= 1
             is_new = tokens[brace].text == "{" and tokens[start - 1].text == "new"
             if is_new and tokens[start].text == "(":  # new() { ... }, not read yet
-                return ""
+                return item_type(place_type(tokens, start - 1))
             return item_type(text_of(tokens[start:end]).strip()) if is_new else ""
     return ""
 
