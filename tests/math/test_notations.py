@@ -90,6 +90,7 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "ABD": ("A,B,D", r"\text{A, B and D}"),
     r"\text{ellipse}": (r"\text{an ellipse}", "The ellipse"),
     r"\text{infinite}": (r"\infty", r"\text{infinitely many}"),
+    r"(1,2,3)\text{ and all permutations}": (r"(1,2,3)\text{ and its permutations}",),
     "12.57": (r"\approx 12.57", r"\approx12.57\text{ m}^2", "=12.57"),
     "-285.8": (r"-285{,}8\text{ kJ/mol}",),
     "[1,\\infty)": ("{x|x≥1}", r"\{x|x\geqslant1\}"),
@@ -152,6 +153,12 @@ WRONG: dict[str, tuple[str, ...]] = {
     ),
     "x+1": (r"(x+1)\text{ dozen}", r"(x+1)\text{ factorial}"),
     "f(x)=2x": ("f'(x)=2x", "f(2x)=2x", "2f(x)=2x"),
+    r"(1,2,3)\text{ and all permutations}": ("(1,2,3)", "(1,2,4)"),
+    "(1,2,3)": (r"(1,2,3)\text{ and its permutations}",),
+    r"2\text{ if }n\text{ is even, }1\text{ if }n\text{ is odd}": ("2", "1", "2,1"),
+    r"5\text{ or more}": ("5",),
+    r"\omega^2 r": (r"\Omega^2 r",),
+    r"\Delta": (r"\delta",),
     r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
 }
 
