@@ -76,7 +76,9 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "B": (r"\text{The answer is B}", r"\underline{\mathbf{B}}"),
     "120": ("10C3", "nCr(10,3)", r"\text{10 choose 3}", r"{10\choose 3}"),
     "720": ("10P3", "P_{10}^3"),
-    r"\binom{n}{k}": (r"\binom nk", r"{n \choose k}"),
+    r"\binom{2n}{n}": (r"C_{2n}^n", r"\mathrm{C}_{2n}^{n}", r"\frac{(2n)!}{n!^2}"),
+    r"\frac{n(n+1)}{2}": ("C_{n+1}^2", r"\mathrm{C}_{n+1}^2"),
+    r"\binom{n}{k}": ("C_n^k", r"\binom nk", r"{n \choose k}"),
     r"f(x)=\begin{cases}x&x\ge0\\-x&x<0\end{cases}": (r"f(x) = \begin{cases} x, & x \ge 0 \\ -x, & x < 0 \end{cases}",),
     r"\frac{x^3}{3}+C": (r"\frac{x^3}{3}+C, \text{ where } C \text{ is a constant}",),
     r"\begin{cases}x^2&x\ge0\\-x&x<0\end{cases}": (
@@ -157,6 +159,7 @@ WRONG: dict[str, tuple[str, ...]] = {
     "(1,2,3)": (r"(1,2,3)\text{ and its permutations}",),
     r"2\text{ if }n\text{ is even, }1\text{ if }n\text{ is odd}": ("2", "1", "2,1"),
     r"5\text{ or more}": ("5",),
+    r"\binom{2n}{n}": ("C_{2n}^{n-1}", "C_n^2", r"\frac{(2n)!}{n!}"),
     r"\omega^2 r": (r"\Omega^2 r",),
     r"\Delta": (r"\delta",),
     r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
