@@ -76,7 +76,9 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "B": (r"\text{The answer is B}", r"\underline{\mathbf{B}}"),
     "120": ("10C3", "nCr(10,3)", r"\text{10 choose 3}", r"{10\choose 3}"),
     "720": ("10P3", "P_{10}^3"),
-    r"\binom{n}{k}": (r"\binom nk", r"{n \choose k}"),
+    r"\binom{2n}{n}": (r"C_{2n}^n", r"\mathrm{C}_{2n}^{n}", r"\frac{(2n)!}{n!^2}"),
+    r"\frac{n(n+1)}{2}": ("C_{n+1}^2", r"\mathrm{C}_{n+1}^2"),
+    r"\binom{n}{k}": ("C_n^k", r"\binom nk", r"{n \choose k}"),
     r"f(x)=\begin{cases}x&x\ge0\\-x&x<0\end{cases}": (r"f(x) = \begin{cases} x, & x \ge 0 \\ -x, & x < 0 \end{cases}",),
     r"\frac{x^3}{3}+C": (r"\frac{x^3}{3}+C, \text{ where } C \text{ is a constant}",),
     r"\begin{cases}x^2&x\ge0\\-x&x<0\end{cases}": (
@@ -90,6 +92,7 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "ABD": ("A,B,D", r"\text{A, B and D}"),
     r"\text{ellipse}": (r"\text{an ellipse}", "The ellipse"),
     r"\text{infinite}": (r"\infty", r"\text{infinitely many}"),
+    r"(1,2,3)\text{ and all permutations}": (r"(1,2,3)\text{ and its permutations}",),
     "12.57": (r"\approx 12.57", r"\approx12.57\text{ m}^2", "=12.57"),
     "-285.8": (r"-285{,}8\text{ kJ/mol}",),
     "[1,\\infty)": ("{x|x≥1}", r"\{x|x\geqslant1\}"),
@@ -152,6 +155,13 @@ WRONG: dict[str, tuple[str, ...]] = {
     ),
     "x+1": (r"(x+1)\text{ dozen}", r"(x+1)\text{ factorial}"),
     "f(x)=2x": ("f'(x)=2x", "f(2x)=2x", "2f(x)=2x"),
+    r"(1,2,3)\text{ and all permutations}": ("(1,2,3)", "(1,2,4)"),
+    "(1,2,3)": (r"(1,2,3)\text{ and its permutations}",),
+    r"2\text{ if }n\text{ is even, }1\text{ if }n\text{ is odd}": ("2", "1", "2,1"),
+    r"5\text{ or more}": ("5",),
+    r"\binom{2n}{n}": ("C_{2n}^{n-1}", "C_n^2", r"\frac{(2n)!}{n!}"),
+    r"\omega^2 r": (r"\Omega^2 r",),
+    r"\Delta": (r"\delta",),
     r"\langle 15, 3\rangle": (r"\begin{vmatrix}15&3\end{vmatrix}",),
 }
 

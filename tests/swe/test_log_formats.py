@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from pathlib import Path
 
@@ -189,3 +190,20 @@ def test_a_line_past_the_bound_is_none() -> None:
     end = "--- PASS: TestB (0.00s)\nok  \ta\t0.1s\n--- PASS: TestC (0.0"
     log = f"--- PASS: Test{'A' * MAX_LINE} (0.00s)\n{'x' * 4_000_000}\n{end}"
     assert read("gotest", log).statuses == {"TestB": "PASSED"}
+
+
+@pytest.mark.parametrize("took", ["(59s)", "(2m)", "(1h)"])
+def test_a_run_of_mocha_may_take_minutes(took: str) -> None:
+    log = (Path(__file__).parent / "logs" / "mocha" / "failing.log").read_text("utf-8")
+    longer = re.sub(r"(?<=passing )\(\d+ms\)|(?<=takes time )\(\d+ms\)", took, log)
+    assert longer != log
+    found = read("mocha", longer)
+    assert found.statuses == expected(Path(__file__).parent / "logs" / "mocha" / "failing.log")
+    assert not found.signs
+
+
+def test_a_time_is_no_part_of_a_tap_name() -> None:
+    for log in [log for log in LOGS if log.parent.name == "tap"]:
+        text = log.read_text("utf-8")
+        timed = re.sub(r"^( *(?:not )?ok \d+ - [^#\n]*)(?<! )$", r"\1 # time=12.3ms", text, flags=re.MULTILINE)
+        assert read("tap", timed).statuses == expected(log)

@@ -41,6 +41,7 @@ _PRIMED = re.compile(r"(?<![A-Za-z\\])([A-Za-z])('{1,3})(?! ?\()")
 """math-verify drops primes, and takes y' = 2x for y' = -2x where it is written as a quotient."""
 _PLAIN_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Za-z])")
+_FACTORIAL_RAISED = re.compile(r"(?<![A-Za-z0-9)}])([0-9]{1,9}|[a-z]|\([^()]{1,40}\))!(?= ?\^)")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
 _FACTOR_BEHIND = re.compile(
     r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)" + _POWER + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})) ?(?=\*)"
@@ -65,6 +66,7 @@ def _rewritten(text: str) -> str:
     text = _calls(_PRIMED.sub(lambda found: f"{found[1]}_{{{'pr' * len(found[2])}}}", text))
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt\1{\2}", _LETTER_ROOT.sub(r"\\sqrt\1{\2}", text))
+    text = _FACTORIAL_RAISED.sub(r"(\1!)", text)
     text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
     text = _BINOM_PAIR.sub(r"\\binom{\1}{\2}", text) if "binom" in text else text
     text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))

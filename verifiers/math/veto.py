@@ -21,12 +21,17 @@ from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial(?! ?\()"
-    r"|or [a-z]{4,20}|or [0-9]+)\b"
+    r"|permutations?|cyclic|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
     r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
 _GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
+_MORE = re.compile(
+    r"\b(?:permutations?|cyclic|or (?:more|less|fewer|greater)|at (?:least|most)|(?:less|more|greater|fewer) than)\b"
+    r"|\bif\b.*\b(?:if|else|otherwise)\b|\bfor\b.*\d.*\bfor\b"
+)
+"""What a gold says besides a value, and no answer may leave out."""
 _GROUP = r"\{-?[^{}]{1,20}\}"
 _MULTIPLE = re.compile(
     rf"-? ?(?:[0-9]{{1,20}}|\\frac ?(?:[0-9]{{2}}|{_GROUP}{_GROUP})|\\sqrt ?(?:[0-9]|{_GROUP})|[A-Za-z])? ?\*? ?"
@@ -34,7 +39,7 @@ _MULTIPLE = re.compile(
 )
 """A number times a matrix, which is a matrix; a determinant is none."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
-_VARIABLE = re.compile(r"‹[^‹›]*›|\\[A-Za-z]+|[A-Za-z][a-z]{2,}|([A-Za-z])")
+_VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{2,}|([A-Za-z])")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -130,6 +135,8 @@ def _hedged(gold: str, answer: str) -> Decision | None:
     if bool(_GOES_ON.search(gold)) != bool(_GOES_ON.search(answer)):
         return Decision(False, "words", "one of them goes on")
     added = set(_HEDGES.findall(answer.lower())) - set(_HEDGES.findall(gold.lower()))
+    if not added and _MORE.search(gold.lower()) and not _MORE.search(answer.lower()):
+        return Decision(False, "words", "the expected answer says more")
     if "," in gold:
         added = {word for word in added if not word.startswith("or ") or word[3:].isalpha()}
     return Decision(False, "words", f"the answer adds {', '.join(sorted(added))!r}") if added else None
@@ -156,8 +163,10 @@ def _other_variables(gold: str, answer: str) -> Decision | None:
 
 def _other_case(gold: str, answer: str) -> Decision | None:
     """The library reads every letter in lower case: `GM/r` is no `Gm/r`. One letter alone may be of either case."""
-    first, second = ({name for name in _VARIABLE.findall(text) if name not in "Cc"} for text in (gold, answer))
-    other = {name.swapcase() for name in first - second} & (second - first)
+    first, second = (
+        {found[0] for found in _VARIABLE.finditer(text) if found.lastindex} - {"C", "c"} for text in (gold, answer)
+    )
+    other = {name for name in second - first if name.lower() in map(str.lower, first - second)}
     read = read_parts(gold)
     if not other or len(gold) == 1 or (read and read.kind.unit):
         return None

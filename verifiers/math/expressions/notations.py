@@ -23,6 +23,9 @@ _COUNTED: Final = re.compile(
     rf"(?<![A-Za-z0-9)}}])(?:\{{ ?\}} ?)?[_^]{_N}‹?([CP])›? ?_{_N}|‹?([CPA])›? ?(?:_{_N}\^{_N}|\^{_N}_{_N})"
     r"|(?<![A-Za-z0-9.^_])([0-9]{1,3})(?:‹?([CP])›?|‹? ?choose ?›?)([0-9]{1,3})(?![0-9.]|\)? ?_)"
 )
+_INDEX: Final = r" ?(?:([0-9]?[a-z])|\{ ?([0-9]{0,3} ?[a-z](?: ?[-+] ?[0-9]{1,3})?|[0-9]{1,3}) ?\}|([0-9]))"
+_CHOSEN: Final = re.compile(rf"‹?(?<![A-Za-z])C›? ?_{_INDEX} ?\^{_INDEX}")
+"""`C_{2n}^n`, and not `C_5^2`, which may be a power."""
 _CALLED: Final = re.compile(r"(?<![A-Za-z\\])n?([CP])r? ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
 _CIS: Final = re.compile(
     r"‹?(?<![A-Za-z])cis›? ?(\([^()]{1,40}\)|\{[^{}]{1,40}\}|[0-9.]{1,9} ?\^\\circ"
@@ -69,9 +72,16 @@ def usual(text: str) -> str:
     text = _SIGN.sub("", text)
     if "," in text:
         text = _PROGRESSION.sub(_written_out, text)
+    if "C" in text:
+        text = _CHOSEN.sub(_chosen, text)
     if "cis" in text:
         text = _CIS.sub(_cosine_and_sine, text)
     return _spelled(_COUNTED, text)
+
+
+def _chosen(found: re.Match[str]) -> str:
+    many, few = (next(filter(None, found.groups()[at : at + 3])) for at in (0, 3))
+    return found.group() if many.isdigit() else f"\\binom{{{many}}}{{{few}}}"
 
 
 def counted(gold: str, answer: str) -> tuple[str, str]:

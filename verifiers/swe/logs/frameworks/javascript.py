@@ -63,8 +63,8 @@ def vitest(lines: Iterable[str]) -> Results:
 
 
 _MOCHA_FAILED = re.compile(r"\d{1,9}\) ")
-_MOCHA_TOOK = re.compile(r" \(\d+(?:\.\d+)?m?s\)$")
-_MOCHA_COUNT = re.compile(r"  (\d{1,9}) passing \(\d+m?s\)$")
+_MOCHA_TOOK = re.compile(r" \(\d+(?:\.\d+)?(?:ms|[smhd])\)$")
+_MOCHA_COUNT = re.compile(r"  (\d{1,9}) passing \(\d+(?:ms|[smhd])\)$")
 
 
 def mocha(lines: Iterable[str]) -> Results:
@@ -104,6 +104,7 @@ def _mocha_line(results: Results, groups: list[str], text: str, depth: int) -> N
 
 _TAP = re.compile(r"( *)(ok|not ok) (\d{1,9})(?: -)? ?(.*)$")
 _TAP_PLAN = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
+_TAP_TOOK = re.compile(r" # time=[\d.]+m?s$")
 _TAP_DIRECTIVE = re.compile(r" # (SKIP|TODO)\b", re.IGNORECASE)
 
 
@@ -125,8 +126,9 @@ def tap(lines: Iterable[str]) -> Results:
             planned, results.ended = planned + number(plan[1]), True
         elif (found := _TAP.match(line)) is not None:
             seen += not indent
-            directive = _TAP_DIRECTIVE.search(found[4])
-            name = _unescaped((found[4][: directive.start()] if directive else found[4]).strip()) or found[3]
+            said = _TAP_TOOK.sub("", found[4])
+            directive = _TAP_DIRECTIVE.search(said)
+            name = _unescaped((said[: directive.start()] if directive else said).strip()) or found[3]
             results.add(JOINT.join((*groups[: len(indent) // 4], name)), _tap_status(found[2], directive))
     if results.ended:
         results.counted = results.passes if seen <= planned else -1
