@@ -32,6 +32,7 @@ _MORE = re.compile(
     r"|\bif\b.*\b(?:if|else|otherwise)\b|\bfor\b.*\d.*\bfor\b"
 )
 """What a gold says besides a value, and no answer may leave out."""
+_NEGATED = re.compile(r"(?:^|[,;›]) ?- ?\\?[A-Za-z]+(?:_\{?\w\}?)?(?: ?\([^()=]{1,20}\))? ?=")
 _GROUP = r"\{-?[^{}]{1,20}\}"
 _MULTIPLE = re.compile(
     rf"-? ?(?:[0-9]{{1,20}}|\\frac ?(?:[0-9]{{2}}|{_GROUP}{_GROUP})|\\sqrt ?(?:[0-9]|{_GROUP})|[A-Za-z])? ?\*? ?"
@@ -104,7 +105,9 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
 
 
 def _no_equation(gold: str, answer: str) -> Decision | None:
-    """The library takes `y' + y = 0` for its right side, and `f'(x) = 2x` for `f(x) = 2x`."""
+    """The library takes `y' + y = 0` for its right side, `f'(x) = 2x` for `f(x) = 2x`, and `-y = 2` for 2."""
+    if _NEGATED.search(answer) and not _NEGATED.search(gold):
+        return Decision(False, "equation", "the negative of what is asked for")
     names = [assigned(text)[0] for text in (gold, answer)]
     if all(names) and names[0].count("'") != names[1].count("'"):
         return Decision(False, "equation", "another derivative")

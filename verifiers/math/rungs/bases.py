@@ -19,6 +19,7 @@ _BASED = re.compile(
 _DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
 _MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")
 _LEFT = re.compile(r"^.{0,40}?(?:\\equiv|\\cong|=)\s*")
+_NAMED = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*(?:\\equiv|\\cong|=)")
 _TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
 
 
@@ -49,7 +50,8 @@ def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
 def same_residue(gold: str, answer: str) -> Decision | None:
     """Residues of one modulus. A residue and a number without modulus are left to other rungs."""
     first, second = _residue(gold), _residue(answer)
-    if not first or not second:
+    named = [bool(_NAMED.match(text)) for text in (gold, answer) if _LEFT.match(text)]
+    if not first or not second or len(set(named)) > 1:  # n and -n, or 2n
         return None
     equal = first[1] == second[1] and (first[0] - second[0]) % first[1] == 0
     return Decision(equal, "modulus", "the same residue class" if equal else "different residue classes")
