@@ -338,4 +338,13 @@ Console.WriteLine($"{d["a"].Count} {d["b"].Count} {e["c"].Count} {e["d"].Count}"
 Console.WriteLine($"{rows[0].Count} {g[1][2][1]}"); Console.WriteLine(F().Count);
 """,
     ),
+    "file types": (
+        "",
+        "4 1\n",
+        """\
+Func<int, int> f = static x => x + 1; Console.WriteLine(f(3) + " " + new A().V + S.Text);
+file sealed class A { public int V => 1; }
+file static class S { public const string Text = ""; }
+""",
+    ),
 }

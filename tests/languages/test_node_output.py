@@ -34,3 +34,30 @@ async def test_nothing_is_lost_at_the_end(tmp_path: Path) -> None:
                 verdict = (await engine.verify(CodingVerifier(), task, answer)).verdict
                 found[language, name] = verdict.reward or verdict.tests[0].reason
     assert set(found.values()) == {1.0}, found
+
+
+AWAITING = {
+    "without a word of modules": "let s = '';\nfor await (const a of process.stdin) s += a;\nconsole.log(s.length);",
+    "in a function": "async function f() { for await (const a of [1]) console.log(a + 5); }\nf();",
+    "of a module": "import fs from 'fs';\nfor await (const a of [1]) console.log(fs.readFileSync(0).length);",
+}
+BROKEN = {
+    "throws": "for await (const a of [1]) { console.log(6); throw new Error('no'); }",
+    "compiles in no way": "for await (const a of [1]) { console.log(6) }\nlet x = ;",
+    "compiles nothing later": "console.log(6);\neval('for await (const a of [1]) {}');",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("provider", ["local", pytest.param("docker", marks=pytest.mark.extended)])
+async def test_a_loop_that_awaits_at_the_top_makes_a_module(tmp_path: Path, provider: str) -> None:
+    settings = Settings(provider=provider, boxes=2, state_dir=tmp_path)
+    found = {}
+    async with open_engine(settings) as engine:
+        for name, program in {**AWAITING, **BROKEN}.items():
+            row = {"language": "javascript", "unit_tests": {"inputs": ["hello\n"], "outputs": ["6"]}}
+            task = parse_task(row, limits=settings.limits(), early_stop=True)
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```js\n{program}\n```"))).verdict
+            found[name] = verdict.failure_reason or "passed"
+    assert found == {**dict.fromkeys(AWAITING, "passed"), **dict.fromkeys(BROKEN, "runtime_error")}

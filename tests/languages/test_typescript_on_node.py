@@ -48,12 +48,17 @@ RIGHT = {
     "a global's interface": "interface Array<T> { last(): T }\n"
     "Array.prototype.last = function () { return this[0]; };\n"
     "console.log([3].last());\n",
+    "decorators": "function twice(own: any, name: string, made: PropertyDescriptor) {\n"
+    "  const f = made.value; made.value = function (n: number) { return 2 * f.call(this, n); };\n}\n"
+    "function sealed(own: Function) { Object.seal(own); }\n"
+    "@sealed\nclass A { @twice f(n: number): number { return n; } }\nconsole.log(new A().f(1) + 1);\n",
 }  # fmt: skip
 WRONG = {
     "a browser's name of a wrong type": "const name: number = 'x';\nconsole.log(3);\n",
     "a wrong property": "class Node { v = 3 }\nconsole.log(new Node().w);\n",
     "a wrong argument": "import * as fs from 'node:fs';\nfunction f(n: number) { return n; }\n"
     "console.log(f('3'), fs);\n",
+    "a wrong decorator": "function d(n: number) {}\nclass A { @d f() {} }\nconsole.log(3);\n",
     "syntax": "const name: = 3;\n",
     "the document": "document.body.own = 3;\n",
 }

@@ -2,6 +2,9 @@
 
 Node.js does not wait for a pipe: what `process.exit` finds in its queue is lost, all beyond 64 KiB where the output was
 one text. Contests give programs a file. Here the pipe blocks, as other languages' output does.
+
+A program that awaits at its top level is a module; releases before 20.20 do not see that of `for await`. It is one
+where its source does not compile otherwise, so that nothing of it has run yet.
 """
 
 from typing import Final
@@ -10,7 +13,18 @@ from sandbox_gym.verifiers.coding.languages.language import Language
 
 _BLOCKING: Final = "sandbox_gym_output.cjs"
 NODE_FILES: Final = {
-    _BLOCKING: b"for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);\n"
+    _BLOCKING: b"""for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
+{
+  const { existsSync, readFileSync } = require("fs"), [, main] = process.argv;
+  const source = main && existsSync(main) ? readFileSync(main, "utf8") : "";
+  if (/\\bfor\\s+await\\b/.test(source) && !/^\\s*(?:import|export)\\b/m.test(source)) try {
+    require("vm").compileFunction(source, ["require", "module", "exports", "__filename", "__dirname"]);
+  } catch (error) {
+    if (error.message === "Unexpected reserved word")
+      require("module")._extensions[".js"] = () => void import("data:text/javascript," + encodeURIComponent(source));
+  }
+}
+"""
 }
 NODE_RUN: Final = (
     *("/usr/bin/node", "--stack-size=50000", "--max-old-space-size={memory_mb}"),

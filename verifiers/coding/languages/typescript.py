@@ -21,7 +21,7 @@ WARM: Final = "/opt/sandbox-gym/compilers/typescript/tsc.blob"
 """Where boxes may hold tsc as a start-up snapshot of Node.js."""
 OPTIONS: Final = (
     "--target es2020 --module commonjs --lib es2020,dom --esModuleInterop --moduleResolution node --strict false"
-    " --skipDefaultLibCheck --pretty false --outDir ."
+    " --skipDefaultLibCheck --experimentalDecorators --pretty false --outDir ."
 )
 """The language's own library is not checked anew for each answer."""
 NODE_TYPES: Final = "sandbox_gym_node.d.ts"
@@ -83,7 +83,7 @@ interface Array<T> {
 type, the items of `new Set(lines)` and of a generic function's parameter would be `unknown`."""
 _NODE_OPTIONS: Final = (
     "--target es2020 --lib esnext --moduleDetection force --esModuleInterop --moduleResolution node"
-    " --skipDefaultLibCheck --pretty false --outDir ."
+    " --skipDefaultLibCheck --experimentalDecorators --pretty false --outDir ."
 )
 _OF_NODES_TYPES: Final = "2347|2503|2694|2709"
 """Errors that a module without types makes of the names of its types."""

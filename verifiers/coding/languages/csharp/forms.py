@@ -51,6 +51,7 @@ LATER = {
     "string": ("Create",),
 }
 SETS = frozenset(["=", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "??="])
+FILE_TYPES = frozenset(["class", "struct", "record", "interface", "enum", "static", "sealed", "abstract", "readonly"])
 STRUCTS = frozenset(["KeyValuePair", "ValueTuple", "Span", "ReadOnlySpan", "Memory", "Nullable"])
 
 
@@ -85,7 +86,9 @@ def simple(tokens: Tokens) -> None:
         ):
             token.text = ""
     for at in range(len(tokens) - 2):
-        if [tokens[at].text, tokens[at + 1].text] in (["global", "using"], ["readonly", "struct"], ["ref", "struct"]):
+        word, following = tokens[at].text, tokens[at + 1]
+        is_file = word == "file" and following.text in FILE_TYPES
+        if is_file or [word, following.text] in (["global", "using"], ["readonly", "struct"], ["ref", "struct"]):
             tokens[at].text = ""
     tokens[:] = [token for token in tokens if token.text or token.kind == "end"]
 
@@ -263,6 +266,8 @@ def natural_lambda(tokens: Tokens, at: int) -> bool:
         opened = at + 1 + (tokens[at + 1].text == "async")
         if tokens[closing(tokens, opened) + 1].text == "=>":
             del tokens[at]
+    elif tokens[at].text == "static" and tokens[at + 1].kind == "word" and tokens[at + 2].text == "=>":
+        del tokens[at]
     if [token.text for token in tokens[at : at + 3 : 2]] != ["var", "="]:
         return False
     opened = at + 3 + (tokens[at + 3].text == "async")
