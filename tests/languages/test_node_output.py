@@ -41,6 +41,10 @@ AWAITING = {
     "in a function": "async function f() { for await (const a of [1]) console.log(a + 5); }\nf();",
     "of a module": "import fs from 'fs';\nfor await (const a of [1]) console.log(fs.readFileSync(0).length);",
 }
+READING = {
+    "the input's number": "const fs = require('fs');\nconsole.log(fs.readFileSync(process.stdin.fd, 'utf8').length);",
+    "of a module": "import { readFileSync } from 'fs';\nconsole.log(readFileSync(process.stdin.fd).toString().length);",
+}
 BROKEN = {
     "throws": "for await (const a of [1]) { console.log(6); throw new Error('no'); }",
     "compiles in no way": "for await (const a of [1]) { console.log(6) }\nlet x = ;",
@@ -61,3 +65,16 @@ async def test_a_loop_that_awaits_at_the_top_makes_a_module(tmp_path: Path, prov
             verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```js\n{program}\n```"))).verdict
             found[name] = verdict.failure_reason or "passed"
     assert found == {**dict.fromkeys(AWAITING, "passed"), **dict.fromkeys(BROKEN, "runtime_error")}
+
+
+@pytest.mark.anyio
+@pytest.mark.timeout(300)
+async def test_what_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    settings = Settings(provider="local", boxes=2, state_dir=tmp_path)
+    async with open_engine(settings) as engine:
+        for program in READING.values():
+            unit_tests = {"inputs": ["0" * 4_000_000, "0"], "outputs": ["4000000", "1"]}
+            row = {"language": "javascript", "unit_tests": unit_tests}
+            task = parse_task(row, limits=settings.limits(), early_stop=True)
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```js\n{program}\n```"))).verdict
+            assert verdict.reward == 1.0, verdict.tests[0].reason

@@ -3,6 +3,9 @@
 Node.js does not wait for a pipe: what `process.exit` finds in its queue is lost, all beyond 64 KiB where the output was
 one text. Contests give programs a file. Here the pipe blocks, as other languages' output does.
 
+Nor for its input, once `process.stdin` was named: `readFileSync(process.stdin.fd)` fails where a part is not there yet.
+Opened by its path the pipe blocks.
+
 A program that awaits at its top level is a module; releases before 20.20 do not see that of `for await`. It is one
 where its source does not compile otherwise, so that nothing of it has run yet.
 """
@@ -15,7 +18,12 @@ _BLOCKING: Final = "sandbox_gym_output.cjs"
 NODE_FILES: Final = {
     _BLOCKING: b"""for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
 {
-  const { existsSync, readFileSync } = require("fs"), [, main] = process.argv;
+  const fs = require("fs"), { existsSync, readFileSync } = fs, [, main] = process.argv;
+  fs.readFileSync = function (path, ...options) {
+    if (path === 0) try { return readFileSync("/dev/stdin", ...options); } catch {}
+    return readFileSync(path, ...options);
+  };
+  require("module").syncBuiltinESMExports();
   const source = main && existsSync(main) ? readFileSync(main, "utf8") : "";
   if (/\\bfor\\s+await\\b/.test(source) && !/^\\s*(?:import|export)\\b/m.test(source)) try {
     require("vm").compileFunction(source, ["require", "module", "exports", "__filename", "__dirname"]);
