@@ -150,6 +150,18 @@ def test_rename_to_another_file_system(sandbox: Sandbox) -> None:
     assert not [one for one in files.list(".") if one.name.startswith(".moved")]
 
 
+def test_what_is_no_file_stays_on_its_file_system(sandbox: Sandbox) -> None:
+    listen = "import socket; socket.socket(socket.AF_UNIX).bind('/tmp/odd/in/socket')"
+    sandbox.commands.run(f'mkdir -p /tmp/odd/in; mkfifo /tmp/odd/in/pipe; python3 -c "{listen}"')
+    for odd in ("/tmp/odd/in/pipe", "/tmp/odd/in/socket", "/tmp/odd"):
+        with pytest.raises(SandboxException, match="can't be moved to another file system"):
+            sandbox.files.rename(odd, "moved")
+        assert sandbox.files.exists(odd)
+        assert not sandbox.files.exists("moved")
+    sandbox.files.rename("/tmp/odd", "/tmp/moved")
+    assert sandbox.files.exists("/tmp/moved/in/pipe")
+
+
 def test_what_is_no_plain_file_does_not_hang(sandbox: Sandbox) -> None:
     sandbox.commands.run("mkfifo pipe; ln -s /dev/zero zeroes; ln -s loop loop")
     for path in ("pipe", "zeroes", "loop"):

@@ -60,6 +60,15 @@ def test_each_user_has_home_files_and_processes_of_its_own(sandbox: Sandbox) -> 
     assert sandbox.commands.kill(sleeper.pid)
 
 
+@pytest.mark.parametrize("user", ["root", None])
+@pytest.mark.parametrize("device", ["zero", "random", "null"])
+def test_a_device_is_not_copied(sandbox: Sandbox, device: str, user: str | None) -> None:
+    """Its content may have no end; root may write its folder, and so take it away."""
+    with pytest.raises(SandboxException, match="can't be moved to another file system"):
+        sandbox.files.rename(f"/dev/{device}", "/data/taken", user=user)
+    assert said(sandbox, f"stat -c %F /dev/{device}; ls -A /data") == "character special file"
+
+
 def test_a_user_s_files_may_be_anywhere(sandbox: Sandbox) -> None:
     """As at E2B, where root handles them; processes have no more than before."""
     for path in ("/app/src/main.py", "/opt/tool", "/bin/other", "/etc/hosts"):

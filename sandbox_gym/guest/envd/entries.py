@@ -153,6 +153,14 @@ def make_folder(path, owner=None):
     make_folders(path, owner)
 
 
+def _copy(source, target):
+    """A file or a link. What else there is, such as a device, has no content of its own and may have no end."""
+    kind = os.lstat(source).st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISLNK(kind):
+        raise OSError(errno.EXDEV, "a device, pipe or socket can't be moved to another file system")
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
 def move(source, target, owner=None):
     """As within one file system, also from one to another, such as between the home folder and /tmp. Raises OSError."""
     os.lstat(source)
@@ -169,9 +177,9 @@ def move(source, target, owner=None):
         try:
             copy = os.path.join(folder, "copy")
             if os.path.isdir(source) and not os.path.islink(source):
-                shutil.copytree(source, copy, symlinks=True)
+                shutil.copytree(source, copy, symlinks=True, copy_function=_copy)
             else:
-                shutil.copy2(source, copy, follow_symlinks=False)
+                _copy(source, copy)
             os.rename(copy, target)
         except shutil.Error as error:
             raise OSError(errno.EXDEV, str(error.args[0][0][2])) from None
