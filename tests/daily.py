@@ -74,6 +74,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/docs/test_blocks.py",): 2,
     ("tests/engine/starvation/", "tests/load/test_math_http.py"): 2,
     ("tests/languages/test_precompiled_header.py",): 3,
+    ("tests/languages/test_cpp_targets.py::test_programs",): 2,
     ("tests/server/test_connections.py", "tests/server/test_request_paths.py"): 2,
     ("tests/swe/test_datasets.py", "tests/swe/test_tools.py"): 3,
     ("tests/unit/test_cell_forks.py", "tests/unit/inversion/test_properties.py"): 2,

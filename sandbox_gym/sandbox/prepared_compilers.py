@@ -110,7 +110,8 @@ TSC = "/usr/bin/tsc"
 NODE = "/usr/bin/node"
 TSC_OPTIONS = (
     *("--target", "es2020", "--module", "commonjs", "--lib", "es2020,dom", "--esModuleInterop"),
-    *("--moduleResolution", "node", "--strict", "false", "--skipDefaultLibCheck", "--pretty", "false", "--outDir", "."),
+    *("--moduleResolution", "node", "--strict", "false", "--skipDefaultLibCheck", "--experimentalDecorators"),
+    *("--pretty", "false", "--outDir", "."),
 )
 TYPESCRIPT_SOURCE = r"""
 import * as fs from "fs";

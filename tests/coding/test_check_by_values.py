@@ -72,7 +72,7 @@ ANSWERS = {
 
 
 async def ended(engine: Engine, source: str, *, dialogue: bool) -> Verdict:
-    seconds = 1 if ": pass" in source else 20  # so that only what spins runs out of time
+    seconds = 20 if "bytearray" in source else 1  # so that memory runs out before time does
     row = {"test": TEST, "entry_point": "f", "prompt": "", "time_limit_s": seconds}
     task = parse_task(row, limits=Settings().limits(), early_stop=True)
     answer = Answer(f"```python\n{source}\n```")

@@ -147,6 +147,14 @@ def test_a_build_that_fails_says_why(pool: PoolServer, template: TemplateClass, 
     assert pool.process.poll() is None
 
 
+@pytest.mark.parametrize("sizes", [(0, 1024), (-1, 1024), (2, 64), (2, -1)])
+def test_sizes_that_no_sandbox_has_are_refused(pool: PoolServer, sizes: tuple[int, int]) -> None:
+    with pytest.raises(BuildException, match=r"cpuCount|memoryMB"):
+        Template.build(Template().from_base_image(), "odd", cpu_count=sizes[0], memory_mb=sizes[1], **access(pool))
+    made = Template.build(Template().from_base_image(), "even", cpu_count=1, memory_mb=128, **access(pool))
+    assert made.name == "even"
+
+
 def test_of_another_tenant_nothing_is_seen_or_changed(pool: PoolServer) -> None:
     made = Template.build(Template().from_base_image().run_cmd("echo secret > s"), "private", **access(pool))
     headers = {"X-API-KEY": KEYS["bob"]}

@@ -22,8 +22,8 @@ class RequestBuild(Asked):
     name: _Name | None = None
     alias: _Name | None = None
     tags: Annotated[list[_Name], Field(max_length=50)] | None = None
-    cpu_count: Whole | None = Field(None, alias="cpuCount")
-    memory_mb: Whole | None = Field(None, alias="memoryMB")
+    cpu_count: Whole | None = Field(None, alias="cpuCount", ge=1)
+    memory_mb: Whole | None = Field(None, alias="memoryMB", ge=128)
 
 
 class BuildStep(Asked):
