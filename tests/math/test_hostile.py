@@ -108,3 +108,27 @@ def test_broken_math_raises_nothing_and_equals_nothing(answer: str) -> None:
             assert found is None or not found.equal
         veto(gold, answer)
         rewrite(answer)
+
+
+PIECES = (
+    "about ", "= ", "‹about› ", "\\approx ", ": ", "1, ", "1, \\ldots, ", "for 1 ", "for all x ", "if ", "x \\ne 1, ",
+    "x < 1 or ", "\\text{kg}", "\\mu ", "\\Omega ", "10^{3} ", "C_{2n}^n", "(B) ", "B. ", "choice ", "C_1e^x+",
+    "& x ↵ ", "| x ", "H2", "(A)", "\\text{m^{2}}", "(42 or ", "7 pm ", "twice ", ", ", "‹ ", "› ",
+)  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("end", ["x", "(", ";", "\\"])
+def test_what_repeats_is_read_in_linear_time(piece: str, end: str) -> None:
+    """A pattern that reads one sign in two ways takes twice as long for each more, which no time limit waits for."""
+    text = piece * (1_900 // len(piece)) + end
+    for gold in ("4", "y=Ce^x", "2 if n is even, 1 for 1 if odd", "(B) 12"):
+        assert not equal_both(gold, text)
+
+
+def equal_both(gold: str, answer: str) -> bool:
+    found = decide(gold, answer)
+    veto(gold, answer)
+    rewrite(answer)
+    return found is not None and found.equal

@@ -177,3 +177,22 @@ def test_reading_a_long_answer_takes_no_time(part: str) -> None:
     for language in ("cpp", "java", "go", "csharp", "haskell", "php", "javascript", "kotlin", "ruby", "r", "rust_test"):
         test = "int main() { } class A { static void Main() { } }\nfun main() { }\nmain = 1\nconst a = 1\n"
         program_with(code, test, language, prompt="int f(int n) {\n")(test)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("go", "import (\n" + "//aaaaaaaa\n" * 2_000),
+        ("go", "import (\n" + "/* a */ * /" * 2_000),
+        ("java", "import a.b;" * 2_000 + "x"),
+        ("csharp", "using A;" * 2_000 + "x"),
+        ("csharp", "using " * 2_000),
+        ("kotlin", "import a.b // c\n" * 2_000 + "import a."),
+    ],
+)
+def test_imports_of_an_answer_are_read_in_linear_time(language: str, code: str) -> None:
+    """A pattern that reads a comment in two ways takes twice as long for each line more."""
+    test = "package main\n#<INSERT>\nfunc main() {}\n" if language == "go" else "#<INSERT>\n"
+    for text in (code, f"package main\n{code}"):
+        assert program_with(text, test, language)(test)

@@ -29,7 +29,7 @@ _HEDGES = re.compile(
 _GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
 _MORE = re.compile(
     r"\b(?:permutations?|cyclic|or (?:more|less|fewer|greater)|at (?:least|most)|(?:less|more|greater|fewer) than)\b"
-    r"|\bif\b.*\b(?:if|else|otherwise)\b|\bfor\b.*\d.*\bfor\b"
+    r"|\bif\b.*\b(?:if|else|otherwise)\b|\bfor\b[^0-9]*+[0-9].*\bfor\b"
 )
 """What a gold says besides a value, and no answer may leave out."""
 _NEGATED = re.compile(r"(?:^|[,;›]) ?- ?\\?[A-Za-z]+(?:_\{?\w\}?)?(?: ?\([^()=]{1,20}\))? ?=")

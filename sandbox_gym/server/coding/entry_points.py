@@ -74,9 +74,8 @@ def without_own_begin(code: str, others: str, language: str) -> str:
     if language == "scala":
         code = _APP.sub("", code)
     elif language == "csharp" and (types := top_types(code)):  # statements at the top level are its begin, too
-        code = (
-            "\n".join(map(str.strip, _USINGS.findall(code[: types[0][0].start()]))) + "\n" + code[types[0][0].start() :]
-        )
+        first = types[0][0].start()
+        code = "\n".join((*map(str.strip, _USINGS.findall(code[:first])), code[first:]))
     kept, end = "", 0
     for found in main.finditer(code):
         if found.start() >= end:

@@ -54,7 +54,8 @@ _TYPED: Final = frozenset({"java", "junit", "csharp", "kotlin", "scala"})
 _KEPT_HEADS: Final = frozenset({"php", "racket"})
 _GO_PACKAGE: Final = re.compile(r"^package[ \t]+(\w+)[ \t]*;?[^\n]*$", re.MULTILINE)
 _GO_IMPORTS: Final = re.compile(
-    r"^import[ \t]*\(((?:[^()/\"]|/[/*][^\n]*|\"[^\"\n]*\")*)\)|^import[ \t]+((?:[\w.]+[ \t]+)?\"[^\"\n]+\")[^\n]*$",
+    r"^import[ \t]*\(((?:[^()/\"]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\"[^\"\n]*+\")*+)\)"
+    r"|^import[ \t]+((?:[\w.]+[ \t]+)?\"[^\"\n]+\")[^\n]*$",
     re.MULTILINE,
 )
 _GO_IMPORT: Final = re.compile(r'(?:^|;)[ \t]*([\w.]+[ \t]+)?"([^"\n]+)"', re.MULTILINE)

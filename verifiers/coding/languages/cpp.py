@@ -22,7 +22,7 @@ _BEGINS_WITH_IT: Final = re.compile(
     re.VERBOSE,
 )
 
-_TARGET: Final = re.compile(rb'(?:# ?pragma|_Pragma ?\( ?") {0,9}GCC[ \t]{1,9}target')
+_TARGET: Final = re.compile(rb'(?:#[ \t]{0,9}pragma|_Pragma[ \t]{0,9}\([ \t]{0,9}")[ \t]{0,9}GCC[ \t]{1,9}target')
 _HEADER: Final = re.compile(rb"[ \t]*+#[ \t]*+include[ \t]*+<([A-Za-z0-9_./+-]{1,60})>")
 _CONDITION: Final = re.compile(rb"[ \t]*+#[ \t]*+(if|endif)")
 _MOST_HEADERS: Final = 100

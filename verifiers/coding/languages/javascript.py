@@ -14,9 +14,9 @@ from typing import Final
 
 from sandbox_gym.verifiers.coding.languages.language import Language
 
-_BLOCKING: Final = "sandbox_gym_output.cjs"
+_PRELOADED: Final = "sandbox_gym_preload.cjs"
 NODE_FILES: Final = {
-    _BLOCKING: b"""for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
+    _PRELOADED: b"""for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
 {
   const fs = require("fs"), { existsSync, readFileSync } = fs, [, main] = process.argv;
   fs.readFileSync = function (path, ...options) {
@@ -36,7 +36,7 @@ NODE_FILES: Final = {
 }
 NODE_RUN: Final = (
     *("/usr/bin/node", "--stack-size=50000", "--max-old-space-size={memory_mb}"),
-    *("--require", f"./{_BLOCKING}"),
+    *("--require", f"./{_PRELOADED}"),
 )
 JAVASCRIPT = Language(
     name="javascript",

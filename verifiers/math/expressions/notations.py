@@ -44,7 +44,7 @@ _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
 _SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为|共) ?› ?(?=[-+]?[0-9\\(\[$])")
 _SIGN: Final = re.compile(
     r"^(?:(?:\\(?:approx|simeq|sim|therefore)(?![A-Za-z])|[=≃∴:]"
-    r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)+"
+    r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)++"
     r"(?=[-+$]?[0-9.]|[-+]?\\(?:frac|sqrt|pi)(?![A-Za-z]))"
 )
 """What may stand before a value and changes nothing of it."""

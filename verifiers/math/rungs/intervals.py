@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -89,7 +90,7 @@ def _position(key: str) -> tuple[int, float]:
     try:
         return (0, int(top, 16) / int(bottom, 16))
     except (ValueError, OverflowError):
-        return (0, 0.0)  # no number: never strictly between, so nothing is said
+        return (0, math.nan)  # no number, or too large: before nothing and behind nothing, so nothing is said
 
 
 def without_outward_brackets(text: str) -> str:
