@@ -46,7 +46,7 @@ class Ours(System):
 
     async def __aexit__(self, *exception: object) -> None:
         await super().__aexit__(*exception)
-        if self._provider == "docker" and self._folder.exists():
+        if self._provider == "docker" and self._servers:
             await anyio.to_thread.run_sync(_forget_snapshots, self._folder / "state" / "sessions")
 
     def lacks(self, workload: Workload) -> str:
