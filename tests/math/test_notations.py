@@ -99,6 +99,10 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "[1,\\infty)": ("{x|x≥1}", r"\{x|x\geqslant1\}"),
     r"\epsilon_0+\phi": (r"\varepsilon_0+\varphi",),
     r"\text{H}_2\text{SO}_4": (r"\ce{H2SO4}", "H₂SO₄"),
+    "-2": (r"\sqrt[3]{-8}", r"2\sqrt[5]{-1}"),
+    r"\sigma^2=4": ("4", r"\sigma^{2} = 4"),
+    r"\nabla f=(2x,2y)": ("(2x,2y)", r"\nabla f = (2x, 2y)"),
+    r"x^{n+1}e^{t}": (r"x^{n+1}e^t",),
     "105": ("7!!", "共105种", "105。"),
 }  # fmt: skip
 WRONG: dict[str, tuple[str, ...]] = {

@@ -20,6 +20,7 @@ UNITS = {
 COORDINATES = {
     "pair": ("({})", ", "),
     "angle": (r"\langle {} \rangle", ","),
+    "tight angle": (r"\langle{}\rangle", ","),
     "column": (r"\begin{{pmatrix}}{}\end{{pmatrix}}", r"\\"),
 }
 VECTORS = [
@@ -31,6 +32,10 @@ VECTORS = [
     ("1", "0", "-1"),
     ("2", "6", "0"),
     ("12.25", "-100.5"),
+    ("2x", "2y"),
+    (r"-\sin t", r"\cos t"),
+    ("yz", "-xz", "x^2"),
+    ("e^{2t}", r"\frac{1}{t}"),
 ]
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),

@@ -108,7 +108,7 @@ def _equal(gold, answer, request):
         equal = verify(
             gold, answer, request["precision"], strict=request["strict"], timeout_seconds=None, raise_on_error=True
         )
-        return _near(gold, answer) if equal else _same_number(gold, answer)
+        return _near(gold, answer) if equal else _same_number(gold, answer) or _same_integral(gold, answer, request)
     except MemoryError:
         raise
     except Exception:
@@ -146,6 +146,20 @@ def _same_number(gold, answer):
     values = [one.doit().evalf(2 * DIGITS) for one in pair]
     sizes = [_size(one) for one in (*values, values[0] - values[1])]
     return None not in sizes and bool(sizes[2] <= max(sizes[:2]) * EXACT)
+
+
+def _same_integral(gold, answer, request):
+    """Whether both are integrals of one function of one variable: they end in `+ C`, and have one derivative."""
+    pair = [_right_side(one) for one in (gold, answer)]
+    if not all(isinstance(one, sympy.Expr) for one in pair):
+        return False
+    names = [sorted(one.free_symbols, key=lambda name: name.name.lower() == "c") for one in pair]
+    if [len(each) for each in names] != [2, 2] or names[0][0] != names[1][0]:
+        return False
+    if any(each[1].name not in ("C", "c") or one.diff(each[1]) != 1 for one, each in zip(pair, names, strict=True)):
+        return False
+    pair = [one.diff(names[0][0]) for one in pair]
+    return bool(verify(*pair, request["precision"], strict=request["strict"], timeout_seconds=None))
 
 
 def _right_side(value):

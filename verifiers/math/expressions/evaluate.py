@@ -198,7 +198,10 @@ class _Reader:
             degree = number.numerator
         if name == "sqrt" and self.peek() != "(":
             raise Unknown
-        return self._counted(values.root(self._argument(depth, whole_number=True), degree))
+        argument = self._argument(depth, whole_number=True)
+        if degree % 2 and (number := values.as_fraction(argument)) is not None and number < 0:
+            return self._counted(values.negated(values.root(values.negated(argument), degree)))  # the real one
+        return self._counted(values.root(argument, degree))
 
     def _argument(self, depth: int, whole_number: bool = False) -> Value:
         """A command's argument: a group, or one character as TeX takes it (`\\frac12`)."""

@@ -33,13 +33,13 @@ _CIS: Final = re.compile(
     r"|-?\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\[a-z]{2,8}|[0-9.]{1,9}|[a-z](?![a-z]))"
 )
 _COORDINATES: Final = re.compile(
-    r"(?:\(|\\langle )[^()]{3,200}(?:\)|\\rangle)|\\begin\{[pb]matrix\}[^&]{3,200}\\end\{[pb]matrix\}"
+    r"(?:\(|\\langle ?)[^()]{3,200}(?:\)|\\rangle)|\\begin\{[pb]matrix\}[^&]{3,200}\\end\{[pb]matrix\}"
 )
 _UNIT_TERM: Final = re.compile(
-    r" ?([-+]?) ?((?:\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\sqrt ?\{[^{}]{1,20}\}|\\pi|[0-9./* ]){0,16}) ?"
-    r"([ijk])(?![A-Za-z])"
+    r" ?([-+]?) ?((?:\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\sqrt ?\{[^{}]{1,20}\}"
+    r"|\\(?:pi|cos|sin|theta|omega|lambda)|\^ ?\{[^{}]{1,20}\}|[0-9./*^ a-hl-z]){0,16}) ?([ijk])(?![A-Za-z])"
 )
-"""A part of a vector, such as `-\\frac{1}{2}` and `j`."""
+"""A part of a vector, such as `-\\frac{1}{2} x^2` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
 _SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为|共) ?› ?(?=[-+]?[0-9\\(\[$])")
 _SIGN: Final = re.compile(

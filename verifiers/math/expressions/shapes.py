@@ -21,7 +21,7 @@ _TRANSPOSED = re.compile(r"(?<=[)\]}]) ?\^ ?\{? ?(?:T|‹T›|\\top|\\intercal) 
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
-_MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat) ?\{? ?[A-Za-z]{1,3} ?\}?"
+_MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat|nabla) ?\{? ?[A-Za-z]{1,3} ?\}?|\\sigma ?\^ ?\{?2\}?"
 _QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
 _ASSIGNED = re.compile(
     rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",

@@ -93,7 +93,7 @@ _OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
-_ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}")
+_ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}|(?<=\^)\{([A-Za-z0-9])\}(?![A-Za-z0-9])")
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
 _SYMBOLS = {
@@ -130,7 +130,7 @@ def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
 
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
-    plain = _ONE_SCRIPT.sub(r"\1", normal.replace("‹", "").replace("›", ""))
+    plain = _ONE_SCRIPT.sub(r"\1\2", normal.replace("‹", "").replace("›", ""))
     return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
 
 
