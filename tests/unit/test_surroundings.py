@@ -95,3 +95,14 @@ def test_only_a_refusal_of_the_kernel_is_one() -> None:
     assert "SANDBOX_GYM_UID_BASE" in users.remedy
     assert refusal("") is None
     assert refusal("out of memory") is None
+
+
+def test_a_folder_that_sandboxes_may_not_enter_is_named(tmp_path: Path) -> None:
+    python = tmp_path / "home" / "versions" / "3.13"
+    python.mkdir(parents=True)
+    (tmp_path / "home").chmod(0o700)
+    closed = next(each for each in reversed(python.parents) if not each.stat().st_mode & 0o001)  # pytest's own, or home
+    found = refusal(f"bwrap: Can't find source path {python}: Permission denied")
+    assert found is not None
+    assert f"`chmod o+x {closed}`" in found.remedy
+    assert "SANDBOX_GYM_LOCAL_PYTHON" in found.remedy

@@ -7,7 +7,9 @@ Names only what is found to be in the way. Reads files and the environment; star
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,6 +55,7 @@ _SWITCHES: Final = (
 )
 """Switches of the kernel: where below /proc/sys, the value that refuses a jail, and one that does not."""
 _NO_COVERS: Final = ("/proc/sys/fs/binfmt_misc",)
+_NOT_ENTERED: Final = re.compile(r"bwrap: Can't find source path (/.*): Permission denied")
 _INSTALLERS: Final = ("apt-get install", "dnf install", "zypper install", "pacman -S", "apk add")
 
 
@@ -70,9 +73,22 @@ def refusal(said: str) -> JailRefused | None:
         most = max((int(start) + int(count) for start, _, count in _own_ids(Path("/"))), default=0)
         wanted = "set SANDBOX_GYM_UID_BASE and SANDBOX_GYM_UID_COUNT to a range of them that nothing else uses"
         return JailRefused(said, f"the user ids that this process may give to sandboxes end at {most}: {wanted}")
+    if hidden := _NOT_ENTERED.search(said):
+        path = Path(hidden[1])
+        closed = next((each for each in (*reversed(path.parents), path) if not _is_open(each)), path)
+        remedy = f"sandboxes have users of their own, who may not enter {closed}: `chmod o+x {closed}`"
+        return JailRefused(hidden[0], f"{remedy}, or name one elsewhere (SANDBOX_GYM_LOCAL_PYTHON)")
     if said.startswith("bwrap:") or "Operation not permitted" in said or "Permission denied" in said:
         return JailRefused(said.rpartition("\n")[2], surroundings().after(said).remedy())
     return None
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether any user may enter it."""
+    try:
+        return bool(folder.stat().st_mode & stat.S_IXOTH)
+    except OSError:
+        return False
 
 
 def _own_ids(root: Path) -> list[list[str]]:
