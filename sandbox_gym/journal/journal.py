@@ -77,7 +77,7 @@ class Journal:
     async def write(self, entry: Entry) -> Replay | None:
         """Queue an entry and wait until it is committed. With a key: returns the verdict on record under it, which is
         another request's where that was first."""
-        item = Item(entry)
+        item = Item(entry, awaited=True)
         await self._put(item)
         await _in_time(item.done.wait, "the verdict was not committed")
         if item.error:

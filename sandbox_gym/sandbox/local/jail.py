@@ -116,7 +116,8 @@ class Jail:
             options += ["--bind", str(self.work), self.home]
             if self.home != WORK:  # where tools of sessions look for their files
                 options += ["--bind", str(self.work), WORK]
-            else:  # where agents that count on being root keep their tools
+            elif not any(path.is_relative_to("/root") for path in (self.python, self.python.resolve())):
+                # where agents that count on being root keep their tools
                 options += ["--symlink", WORK, "/root"]
         if self.python.parent != Path(BIN):  # as in our image, which has it
             options += ["--symlink", str(self.python), f"{BIN}/python"]
