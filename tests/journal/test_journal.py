@@ -16,8 +16,9 @@ import pytest
 from sandbox_gym.config import Settings, default_state_dir
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.journal import Entry, Filter, Key, Stored, Summary
+from sandbox_gym.journal import backlog as backlog_module
 from sandbox_gym.journal import journal as journal_module
-from sandbox_gym.journal.backlog import Backlog, Item
+from sandbox_gym.journal.backlog import BATCH_ENTRIES, Backlog, Item
 from sandbox_gym.journal.journal import open_journal
 from sandbox_gym.journal.schema import open_database
 from sandbox_gym.journal.store import Store
@@ -99,6 +100,24 @@ async def test_writes_are_batched(url: str) -> None:
     assert stats["batches"] < 100
 
 
+async def test_what_nobody_waits_for_is_written_with_what_somebody_does(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog_module, "LINGER_S", 3600.0)
+    async with open_journal(url, settings().journal) as journal:
+        for _ in range(5):
+            await journal.add(entry())
+        await anyio.wait_all_tasks_blocked()
+        assert journal.stats()["backlog"] == 5
+        await journal.write(entry(key=Key("k", "d")))
+        assert (journal.stats()["written"], journal.stats()["batches"]) == (6, 1)
+        for _ in range(BATCH_ENTRIES):
+            await journal.add(entry())
+        await journal.write(entry())
+        await journal.add(entry())
+    assert len(on_record(url)) == 6 + BATCH_ENTRIES + 2
+
+
 async def test_write_returns_after_the_commit(url: str) -> None:
     async with open_journal(url, settings().journal) as journal:
         mine = entry(key=Key("k", "d"))
@@ -128,7 +147,9 @@ async def test_two_servers_on_one_journal_give_one_verdict(url: str) -> None:
     assert len(on_record(url)) == 10
 
 
-async def test_a_backlog_makes_producers_wait_and_keeps_order() -> None:
+@pytest.mark.parametrize("linger_s", [0.0, 3600.0])
+async def test_a_backlog_makes_producers_wait_and_keeps_order(linger_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlog_module, "LINGER_S", linger_s)
     backlog = Backlog(max_entries=3, max_bytes=10_000)
     items = [Item(entry(answer=f"print({number})")) for number in range(10)]
     async with anyio.create_task_group() as group:

@@ -108,7 +108,10 @@ def _seen(words: Sequence[_Word]) -> dict[str, str]:
 def _true_end(task: CodingTask, outcome: Outcome, word: _Word, failed: Failed) -> tuple[TestStatus, str]:
     """A failed assertion is a wrong answer; a pass needs the guest's report that `check` returned."""
     if word.genuine and word.end == "no_pytest":
-        raise ToolchainMissing("the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine")
+        raise ToolchainMissing(
+            "the sandboxes have no pytest; run `apt-get install python3-pytest` on this machine, or"
+            " `-m pip install pytest` with the interpreter that SANDBOX_GYM_LOCAL_PYTHON names"
+        )
     ended = failed(task, outcome)
     if ended is None:
         if word.genuine and word.end == "returned":
