@@ -1,4 +1,5 @@
-"""OpenRLHF: `--reward.remote_url` with this file's path. A row's `label` is its `verifier_metadata` as JSON.
+"""OpenRLHF: `--reward.remote_url` with this file's path. A row's `label` is what `row_of` reads: a coding row's
+`verifier_metadata` as JSON, a math problem's expected answer, or a whole row as JSON.
 
 OpenRLHF has no masked samples, and takes an exception for an answer without a reward, on which its experience maker
 ends the run. `openrlhf_filtered.py` is for runs with dynamic filtering, which can do better.
@@ -6,11 +7,10 @@ ends the run. `openrlhf_filtered.py` is for runs with dynamic filtering, which c
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
-from sandbox_gym.trainers.scores import reward
+from sandbox_gym.trainers.scores import reward, row_of
 
 _END = re.compile(r"(?:<\|[^|<>]*\|>|</s>|<eos>|<end_of_turn>|\s)+$")
 
@@ -18,7 +18,7 @@ _END = re.compile(r"(?:<\|[^|<>]*\|>|</s>|<eos>|<end_of_turn>|\s)+$")
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str]) -> dict[str, object]:
     """OpenRLHF asks for one answer at a time. Raises NoVerdict after all patience, RequestRefused for a wrong row."""
     (query,), (prompt,), (label,) = queries, prompts, labels
-    found = reward({"verifier_metadata": json.loads(label)}, answer_of(query, prompt))
+    found = reward(row_of(label), answer_of(query, prompt))
     return {"rewards": found, "scores": found, "extra_logs": {"no_verdict": 0.0}}
 
 

@@ -1,12 +1,15 @@
 """Answers' rewards from a running server, for functions that trainers call. Knows no trainer.
 
-The server is SANDBOX_GYM_URL (several, between spaces), its token SANDBOX_GYM_TOKEN.
+The server is SANDBOX_GYM_URL (several, between spaces), its token SANDBOX_GYM_TOKEN; where one data set has rows of
+several kinds, SANDBOX_GYM_MATH_URL and SANDBOX_GYM_SWE_URL name those of math and SWE rows.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from typing import Final
@@ -19,12 +22,28 @@ from sandbox_gym.client import Client, NoVerdict
 Row = Mapping[str, object]
 AT_ONCE: Final = 256
 """Verifies of one event loop: trainers that score one answer at a time ask for many at once."""
+_WHOLE: Final = ("verifier_metadata", "expected_answer", "FAIL_TO_PASS")
+"""Fields of which a whole row has one."""
 _slots: RunVar[anyio.CapacityLimiter] = RunVar("sandbox_gym.trainers.slots")
+
+
+def row_of(label: object) -> Row:
+    """The row that a data set's column tells: an object, or JSON of one, is a coding row's `verifier_metadata`, or a
+    whole row where it has `verifier_metadata`, `expected_answer` or FAIL_TO_PASS; anything else is a math problem's
+    expected answer."""
+    held = label
+    if isinstance(label, str):
+        with suppress(ValueError, RecursionError):
+            held = json.loads(label)
+    if isinstance(held, Mapping):
+        return held if any(name in held for name in _WHOLE) else {"verifier_metadata": held}
+    number = isinstance(label, int | float) and not isinstance(label, bool)
+    return {"expected_answer": str(label) if number else held if isinstance(held, str) else label}
 
 
 def reward(row: Row, answer: str) -> float:
     """One answer's reward from 0 to 1. Raises NoVerdict after all patience, RequestRefused where the row is wrong."""
-    return client().verify(row, answer).reward
+    return client(row).verify(row, answer).reward
 
 
 async def reward_soon(row: Row, answer: str) -> float:
@@ -38,11 +57,16 @@ async def reward_soon(row: Row, answer: str) -> float:
 
 def rewards_of(rows: Sequence[Row], answers: Sequence[str]) -> list[float | None]:
     """`reward` of many answers at once, each to its row; None without a verdict. Raises RequestRefused."""
-    found: list[float | None] = []
-    for one in client().verify_many(list(zip(rows, answers, strict=True))):
-        if one.error is not None and not isinstance(one.error, NoVerdict):
-            raise one.error
-        found.append(one.reward)
+    pairs = list(zip(rows, answers, strict=True))
+    asked: dict[Client, list[int]] = {}
+    for number, row in enumerate(rows):
+        asked.setdefault(client(row), []).append(number)
+    found: list[float | None] = [None] * len(rows)
+    for one, numbers in asked.items():
+        for number, verdict in zip(numbers, one.verify_many([pairs[number] for number in numbers]), strict=True):
+            if verdict.error is not None and not isinstance(verdict.error, NoVerdict):
+                raise verdict.error
+            found[number] = verdict.reward
     return found
 
 
@@ -60,9 +84,14 @@ def filled(groups: Sequence[Hashable], found: Sequence[float | None]) -> list[fl
     return result
 
 
-def client() -> Client:
+def client(row: Row) -> Client:
     """One for all calls to the same servers, in whatever thread or child process."""
-    return _client(os.environ.get("SANDBOX_GYM_URL", ""), os.environ.get("SANDBOX_GYM_TOKEN", ""))
+    tests = row.get("verifier_metadata")
+    math = "expected_answer" in (tests if isinstance(tests, Mapping) else row)
+    kind = "SANDBOX_GYM_SWE_URL" if "FAIL_TO_PASS" in row else "SANDBOX_GYM_MATH_URL" if math else ""
+    return _client(
+        os.environ.get(kind) or os.environ.get("SANDBOX_GYM_URL", ""), os.environ.get("SANDBOX_GYM_TOKEN", "")
+    )
 
 
 @cache

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
-from sandbox_gym.trainers.scores import Row, filled, rewards_of
+from sandbox_gym.trainers.scores import filled, rewards_of, row_of
 
 
 def rewards(
     prompts: Sequence[object],
     completions: Sequence[object],
-    verifier_metadata: Sequence[object],
+    verifier_metadata: Sequence[object] = (),
     log_metric: Callable[[str, float], None] | None = None,
+    expected_answer: Sequence[object] = (),
     **columns: object,
 ) -> list[float]:
-    """`verifier_metadata` is the data set's column, the tests of each prompt (docs/rows/coding.md)."""
-    rows: list[Row] = [{"verifier_metadata": metadata} for metadata in verifier_metadata]
+    """`verifier_metadata` and `expected_answer` are the data set's columns, the tests of a coding problem and the gold of
+    a math problem, as `row_of` reads them; where it has both, one is None."""
+    labels = zip_longest(verifier_metadata, expected_answer)
+    rows = [row_of(tests if tests is not None else gold) for tests, gold in labels]
     found = rewards_of(rows, [text_of(completion) for completion in completions])
     if log_metric is not None:
         log_metric("no_verdict", found.count(None) / max(len(found), 1))

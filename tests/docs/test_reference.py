@@ -24,6 +24,8 @@ NO_SETTINGS: Final = {
     "SANDBOX_GYM_TEST_DATA": "of the tests",
     "SANDBOX_GYM_TEST_PODMAN": "of the tests",
     "SANDBOX_GYM_TEST_SAMPLE": "of the tests",
+    "SANDBOX_GYM_MATH_URL": "of clients",
+    "SANDBOX_GYM_SWE_URL": "of clients",
     "SANDBOX_GYM_URL": "of clients",
 }
 ALL: Final = settings()

@@ -1,4 +1,4 @@
-"""A server that the trainers' rewards ask, by its name in the environment as users give it."""
+"""Servers that the trainers' rewards ask, by their names in the environment as users give them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
+@pytest.fixture(scope="session")
+def math_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with ServerProcess("local", tmp_path_factory.mktemp("math"), server="math") as server:
+        yield server.url
+
+
 @pytest.fixture
-def server(server_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def server(server_url: str, math_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SANDBOX_GYM_URL", server_url)
+    monkeypatch.setenv("SANDBOX_GYM_MATH_URL", math_url)
     return server_url
