@@ -22,8 +22,8 @@ def rewards(
     expected_answer: Sequence[object] = (),
     **columns: object,
 ) -> list[float]:
-    """`verifier_metadata` and `expected_answer` are the data set's columns, the tests of a coding problem and the gold of
-    a math problem, as `row_of` reads them; where it has both, one is None."""
+    """`verifier_metadata` and `expected_answer` are the data set's columns, a coding problem's tests and a math
+    problem's gold, as `row_of` reads them; where it has both, one is None."""
     labels = zip_longest(verifier_metadata, expected_answer)
     rows = [row_of(tests if tests is not None else gold) for tests, gold in labels]
     found = rewards_of(rows, [text_of(completion) for completion in completions])
