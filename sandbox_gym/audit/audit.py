@@ -11,7 +11,7 @@ from sandbox_gym.contract import Answer, TestStatus, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task
+from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task, task_fields
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 
 GOLD_FIELDS = ("canonical_solution", "gold", "gold_solution", "reference_solution", "solution", "code")
@@ -33,9 +33,8 @@ class Audit:
 
 async def audit_row(engine: Engine, row: Mapping[str, object], limits: Limits) -> Audit:
     """Raises nothing: what can't be known is a finding too."""
-    metadata = row.get("verifier_metadata")
     try:
-        task = parse_task(metadata, limits=limits, early_stop=True)
+        task = parse_task(task_fields(row), limits=limits, early_stop=True)
     except RequestError as error:
         return Audit((Finding(Weakness.INVALID, str(error)),))
     found = list(read(task, _public(row)))

@@ -56,8 +56,8 @@ def verify(
 ) -> None:
     """Verify rows that have a `response`, or a plain `answer` text, beside what they are judged by.
 
-    Coding rows have `verifier_metadata`, math rows `expected_answer` or `expected_result`, SWE rows FAIL_TO_PASS and a
-    `model_patch` or a diff in the answer.
+    Coding rows have `verifier_metadata` or tests of their own, math rows `expected_answer` or `expected_result`, SWE
+    rows FAIL_TO_PASS and a `model_patch` or a diff in the answer.
 
     Exit: 0 every row got a verdict, 1 some got none or are invalid, 2 wrong usage, 130 or 143 interrupted (OUT is
     valid as it is; --resume goes on).

@@ -13,6 +13,7 @@ from sandbox_gym.contract import Run
 from sandbox_gym.sandbox.fake import Behaviour, FakeProvider
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.server import CodingResources
+from sandbox_gym.verifiers.coding import parse_task, task_fields
 from tests.server.fakes import JSON, fake_engine, verify_body
 
 DOUBLE = "print(int(input())*2)"
@@ -61,6 +62,42 @@ def test_a_right_program_gets_code_gens_fields(client: TestClient) -> None:
     assert [test["status"] for test in document["verdict"]["tests"]] == ["passed"] * 3
     assert (document["mask_sample"], document["failure_reason"], document["hash_id"]) == (False, None, "h")
     assert "CodingResources___coding" in client.cookies
+
+
+def test_a_row_may_hold_its_tests_itself(client: TestClient) -> None:
+    fields = {"unit_tests": UNIT_TESTS, "difficulty": "easy", "_ng_rollout_index": 3}
+    for code, reward in ((DOUBLE, 1.0), ("print(1)", 0.0)):
+        long = client.post("/verify", json=verify_body(code, **fields)).json()
+        short = client.post("/verify", json={"answer": code, **fields}).json()
+        assert (long["reward"], long["difficulty"], long["_ng_rollout_index"]) == (reward, "easy", 3)
+        assert (short["reward"], short["difficulty"]) == (reward, "easy")
+    elsewhere = client.post("/verify", json=verify_body(DOUBLE, verifier_metadata={"difficulty": "easy"}, **fields))
+    assert (elsewhere.status_code, elsewhere.json()["error"]["field"]) == (422, "verifier_metadata.unit_tests")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {
+            "task_id": "x/1",
+            "prompt": "def f(a):\n",
+            "entry_point": "f",
+            "test": "def check(c):\n    assert c(1) == 2\n",
+        },
+        {"task_id": 2, "text": "Double.", "code": "def f(a): return 2 * a", "test_list": ["assert f(1) == 2"]},
+        {"task_id": "M/3", "prompt": "", "entry_point": "f", "base_input": [[1]], "canonical_solution": "f = abs"},
+        {"id": 4, "unit_tests": UNIT_TESTS},
+    ],
+)
+def test_rows_of_data_sets_are_their_tests(row: dict[str, object]) -> None:
+    limits = Settings().limits()
+    found = task_fields({**verify_body("x"), **row, "_rollout": 7, "agent_ref": {"name": "a"}})
+    assert found == row
+    assert task_fields({"answer": "y", **row}) == row
+    assert parse_task(found, limits=limits, early_stop=True).tests == parse_task(
+        task_fields({"verifier_metadata": row}), limits=limits, early_stop=True
+    ).tests  # fmt: skip
+    assert task_fields({"answer": "y", "prompt": "p", "verifier_metadata": None}) is None
 
 
 def test_a_wrong_program_stops_early_unless_told_not_to(client: TestClient) -> None:

@@ -21,7 +21,7 @@ from sandbox_gym.verifiers.coding.running.checkers import CHECKER_MAX_MEMORY_MB,
 from sandbox_gym.verifiers.coding.running.fetching import STARTER, told_apart
 from sandbox_gym.verifiers.coding.running.notebook import cells_of, notebook_plan
 from sandbox_gym.verifiers.coding.running.solo import program_outcome, program_plan
-from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
+from sandbox_gym.verifiers.coding.task import CodingTask, parse_task, task_fields
 
 
 class CodingVerifier:

@@ -38,6 +38,7 @@ from sandbox_gym.verifiers.coding import (
     parse_task,
     result_codes,
     result_metadata,
+    task_fields,
 )
 
 _RUN_CODE: Final = ToolShape(RunCode | FusionRunCode, CodeRan | FusionRan)
@@ -116,9 +117,9 @@ class CodingResources:
         return examples.CODING
 
     def row(self, body: Document) -> Document:
-        """`verifier_metadata`: the tests and how they count."""
-        metadata = body.get("verifier_metadata")
-        return metadata if isinstance(metadata, dict) else {}
+        """The tests and how they count."""
+        found = task_fields(body)
+        return found if isinstance(found, dict) else {}
 
     async def seed(self, engine: Engine, session_id: str, row: Document) -> None:
         """A session begins empty."""
@@ -136,10 +137,10 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
-        listed = request.verifier_metadata.get("test_list")
-        judging.weigh_tests(request.verifier_metadata.get("test"), *(listed if isinstance(listed, list) else ()))
-        task = await judging.asked(partial(self._parse, request.verifier_metadata))
-        difficulty = request.verifier_metadata.get("difficulty")
+        row = request.verifier_metadata or self.row(request.body)
+        listed = row.get("test_list")
+        judging.weigh_tests(row.get("test"), *(listed if isinstance(listed, list) else ()))
+        task = await judging.asked(partial(self._parse, row))
         answer = Answer(request.output_text)
         verification = await engine.verify(CodingVerifier(), task, answer, caller=caller)
         verdict, state = verification.verdict, verification.state
@@ -155,7 +156,7 @@ class CodingResources:
             metadata=None if state is None else dict(result_metadata(task, verdict, state)),
             unit_tests_time_taken=verdict.timings_s.get("run"),
             reasoning_format_violation_rate=float(violation),
-            difficulty=difficulty if isinstance(difficulty, str) else None,
+            difficulty=task.difficulty,
             verdict=verdict_document(verdict),
             mask_sample=masked,
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
