@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.trainers.conftest import server, server_url
+from tests.trainers.conftest import math_url, server, server_url
 
-__all__ = ["server", "server_url"]
+__all__ = ["math_url", "server", "server_url"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
