@@ -57,9 +57,12 @@ def _array(value: object) -> Any:
     return made
 
 
-@pytest.mark.parametrize(("answer", "reward"), [(RIGHT, 1.0), (WRONG, 0.0)])
-def test_a_reward(answer: str, reward: float) -> None:
-    assert scored("naive", answer, METADATA)["reward_score"] == reward
+@pytest.mark.parametrize(
+    ("truth", "answer", "reward"),
+    [(METADATA, RIGHT, 1.0), (METADATA, WRONG, 0.0), (r"\frac12", r"\boxed{0.5}", 1.0), (42, r"\boxed{41}", 0.0)],
+)
+def test_a_reward(truth: object, answer: str, reward: float) -> None:
+    assert scored("naive", answer, truth)["reward_score"] == reward
 
 
 def test_a_lost_verdict_raises() -> None:
