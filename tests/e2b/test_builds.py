@@ -147,6 +147,17 @@ def test_a_build_that_fails_says_why(pool: PoolServer, template: TemplateClass, 
     assert pool.process.poll() is None
 
 
+@pytest.mark.parametrize("image", ["debian", "ubuntu", "fedora", "alpine", "arch", "python", "node", "bun"])
+def test_the_usual_image_stands_for_those_of_the_sdk_s_methods(pool: PoolServer, image: str) -> None:
+    said: list[str] = []
+    template = getattr(Template(), f"from_{image}_image")()
+    made = Template.build(
+        template, f"of-{image}", on_build_logs=lambda entry: said.append(entry.message), **access(pool)
+    )
+    assert any("is not pulled: this pool's 'base' stands for it" in line for line in said)
+    assert Sandbox.delete_snapshot(made.name, **access(pool))
+
+
 @pytest.mark.parametrize("sizes", [(0, 1024), (-1, 1024), (2, 64), (2, -1)])
 def test_sizes_that_no_sandbox_has_are_refused(pool: PoolServer, sizes: tuple[int, int]) -> None:
     with pytest.raises(BuildException, match=r"cpuCount|memoryMB"):

@@ -92,6 +92,28 @@ def test_a_table_has_its_data(box: Sandbox) -> None:
     assert found.text
 
 
+def test_values_that_json_has_no_form_of_are_texts_in_it(box: Sandbox) -> None:
+    code = """
+import decimal, pandas
+class Mute:
+    def __repr__(self): raise ValueError
+class Shown:
+    def __init__(self, value): self.value = value
+    def _repr_json_(self): return self.value
+months = pandas.period_range("2020-01", periods=2, freq="M")
+pandas.DataFrame({"money": [decimal.Decimal("1.50"), None], "month": months})
+"""
+    assert box.run_code(code).results[0].data == {"money": ["1.50", None], "month": ["2020-01", "2020-02"]}
+    for value, wanted in (
+        ("{'d': decimal.Decimal(2), 'n': [float('nan'), 1]}", {"d": "2", "n": [None, 1]}),
+        ("[pandas.Timestamp('2020-01-02')]", ["2020-01-02 00:00:00"]),
+    ):
+        assert box.run_code(f"Shown({value})").results[0].json == wanted
+    mute = box.run_code("Shown([Mute()])")
+    assert (mute.error, mute.results[0].json) == (None, "<repr failed: ValueError>")
+    assert box.run_code("decimal.Decimal(3)").text == "Decimal('3')"
+
+
 def test_lines_arrive_while_the_cell_runs(box: Sandbox) -> None:
     heard: list[float] = []
     code = "import time\nfor n in range(3):\n    print(n)\n    time.sleep(0.3)"

@@ -42,7 +42,9 @@ MAX_LOG: Final = 1 << 21
 READY: Final = "sleep 20"
 """Where a start command comes without one that says when it is ready, as at E2B."""
 _SLEEP: Final = re.compile(r"sleep [\d.]+")
-_STAND_INS: Final = re.compile(r"(docker\.io/)?(library/)?(e2bdev/[a-z-]+|python|debian|ubuntu|node)(:.*)?")
+_STAND_INS: Final = re.compile(
+    r"(docker\.io/)?(library/)?(e2bdev/[a-z-]+|oven/bun|python|node|debian|ubuntu|fedora|alpine|archlinux)(:.*)?"
+)
 """Images of E2B's own methods, which the pool's usual image stands for: none is pulled."""
 _USUAL: Final = "base"
 
@@ -185,11 +187,8 @@ class Builds:
         if cached is not None:
             build.log("info", f"CACHED {done} of {len(asked.steps)} steps")
         start = cached or base
-        request = SandboxRequest(
-            template=start.snapshot_id if start is not None else template,
-            timeout_s=build.tenant.max_timeout_s,
-            network=True,
-        )
+        begun = start.snapshot_id if start is not None else template
+        request = SandboxRequest(begun, build.tenant.max_timeout_s, network=True)
         sandbox = await self._sandboxes.create(build.tenant, request)
         try:
             made = await self._steps(build, asked, sandbox, done, start)

@@ -89,14 +89,14 @@ def _call(value, method):
 
 
 def _plain(value):
-    """As JSON that every reader knows: without NaN."""
+    """As JSON that every reader knows: without NaN, and with texts for what JSON has no form of."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, str):
         return value[:MAX_VALUE]
     try:
-        return _loads(_dumps(value), parse_constant=lambda _name: None)
-    except (TypeError, ValueError, RecursionError):
+        return _loads(_dumps(value, default=str), parse_constant=lambda _name: None)
+    except Exception:  # of what has no text, too
         return _repr(value)
 
 
