@@ -60,6 +60,13 @@ AUTOEVAL: Final[dict[str, tuple[str, Document, str, str | None, Document]]] = {
         fenced("python", "TWO = twice(2)\ndef f(n):\n    return TWO * n"),
         NO_EXTRA,
     ),
+    "a program of Kotlin where scripts run": (
+        "kotlin_script",
+        row("kotlin", "kotlin_script", "fun main() { check(f(2) == 4); check(f(5) == 10) }"),
+        fenced("kotlin", "fun f(n: Int) = 2 * n\nfun main() { println(f(1)) }"),
+        fenced("kotlin", "fun f(n: Int) = 4"),
+        NO_EXTRA,
+    ),
     "SQL that Python reads": (
         "python",
         row("sql", "python", SQL_TEST.format('"""#<INSERT>"""')),
@@ -235,6 +242,11 @@ CONTINUED: Final[dict[str, tuple[Document, str, tuple[str, ...], str]]] = {
 PREDICTED: Final = [
     ("output", "[ANSWER]f([1, 2]) == [2, 4][/ANSWER]", True),
     ("output", "It doubles:\n```python\n[2, 4]\n```", True),
+    ("output", "**Answer:** `[2, 4]`", True),
+    ("output", "Of `[1, 2]` it is `[2, 5]`", False),
+    ("output", "<answer>`[2, 4]`</answer>", True),
+    ("output", "[ANSWER]\n```python\n[2, 4]\n```\n[/ANSWER]", True),
+    ("output", "[PYTHON]\nassert f([1, 2]) == [2, 4]\n[/PYTHON]", True),
     ("output", "[2, 5]", False),
     ("output", "f([1, 2])", False),
     ("output", "[4 // 2, 4]", False),
@@ -274,6 +286,14 @@ STYLES: Final[dict[str, tuple[str, str, str, str, tuple[str, ...], tuple[str, ..
         ("println",),
     ),
     "PHP's tags": ("php", "", "<?php\nfunction f($n) { return 2 * $n; }\n?>\n", "<?php\nf(2);\n", ("<?php",), ("?>",)),
+    "PHP's tag in the test only": (
+        "php",
+        "",
+        "function f($n) { return 2 * $n; }\n",
+        "<?php\nf(2);\n",
+        ("<?php\n", "function f("),
+        ("}\n<?php",),
+    ),
     "Kotlin's imports": (
         "kotlin",
         "",

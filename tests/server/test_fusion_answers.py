@@ -13,6 +13,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionExtra
 from sandbox_gym.server.coding.sandbox_fusion_extract import extracted
+from sandbox_gym.server.coding.sandbox_fusion_programs import as_program
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import known_language
@@ -62,6 +63,7 @@ ANSWERS = {
     "another tag": (BLOCK.replace("python", "Python3"), "fenced"),
     "cut off": (BLOCK.removesuffix("```"), "incomplete_fenced"),
     "no fence": (CODE, "heuristic"),
+    "invisible marks": (f"\ufeff```python\u200b\n\ufeff{CODE}```\u200b", "fenced"),
     "after thoughts": (f"<think>```python\nno\n```</think>\n{BLOCK}", "fenced"),
     "a fence in it": (f'~~~python\n{CODE}TEXT = """\n```\n"""\n~~~', "fenced"),
 }
@@ -237,3 +239,50 @@ def test_cells_show_charts_and_what_ipython_displays(client: TestClient) -> None
     assert shown[1] == [("image/png", "cG5n")] * 2
     assert [kind for kind, _ in shown[2]] == ["image/png"]
     assert (done[0]["stdout"], done[2]["stdout"]) == ("", "0\n")
+
+
+def test_cells_have_what_a_kernel_adds_to_python(client: TestClient) -> None:
+    text = 'css = """\n!important\n%x\nwhat?\n"""\nprint(css, 7\n% 4)'
+    written: list[tuple[str, str]] = [
+        ("\ufeff%time x = 5\n%matplotlib inline", ""),
+        ("if x:\n    found = !echo {x + 1} $x {none}\nprint(found)", "['6 5 {none}']\n"),
+        ("%%bash\nfor i in 1 2; do echo $i; done", "1\n2\n"),
+        ("%%writefile own.py\ndef f(): return 3\n", ""),
+        ('from own import f\nprint(f())\n!echo "it\'s ("\nlen?', "3\nit's (\n"),
+        ("%%time\nprint(len(In) > 5, _5 if 5 in Out else x)", "True 5\n"),
+        (text, "\n!important\n%x\nwhat?\n 3\n"),
+        ("def g():\n    return 1\nimport inspect; print(inspect.getsource(g))", "def g():\n    return 1\n\n"),
+        ("get_ipython().run_line_magic('matplotlib', 'inline'); get_ipython().system('echo s')", "s\n"),
+    ]
+    done = cells(client, *(source for source, _ in written))["cells"]
+    assert isinstance(done, list)
+    assert [(one["stdout"], one["error"]) for one in done] == [(printed, []) for _, printed in written]
+
+
+def test_cells_go_on_after_what_shows_badly(client: TestClient) -> None:
+    bad = "class E(Exception):\n  def __str__(self): raise ValueError\nraise E"
+    bundle = "class B:\n  def _repr_mimebundle_(self, include=None, exclude=None): return {'text/x': B}\nB()"
+    done = cells(client, bad, bundle, "!echo a\nx = = 1", "%time 5 + 1")["cells"]
+    assert isinstance(done, list)
+    assert [[one["ename"] for one in cell["error"]] for cell in done] == [["E"], [], ["SyntaxError"], []]
+    assert "text/x" in done[1]["display"][0]["data"]
+    assert (done[2]["stdout"], done[3]["display"][0]["data"]) == ("", {"text/plain": "6"})
+
+
+def test_a_mark_of_bytes_order_is_no_part_of_a_program(client: TestClient) -> None:
+    body = {"code": "\ufeffecho 1", "language": "bash", "run_timeout": 10}
+    assert client.post("/run_code", json=body).json()["run_result"]["stdout"] == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "language"),
+    [
+        ("fun main() {}", "kotlin"),
+        ("suspend fun main(a: Array<String>) {}", "kotlin"),
+        ("fun main() {}\nmain()", "kotlin_script"),
+        ("println(1)", "kotlin_script"),
+        ("", "kotlin_script"),
+    ],
+)
+def test_a_script_of_kotlin_that_only_defines_its_main_is_a_program(source: str, language: str) -> None:
+    assert as_program(known_language("kotlin_script", "language"), source).name == language

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.server.app import build_app
-from sandbox_gym.server.coding.failing_tests import borrowed, changed, with_a_failure
+from sandbox_gym.server.coding.failing_tests import borrowed, changed, expecting_other, with_a_failure
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.verifiers.coding import known_language
 from tests.server.fusion_programs import (
@@ -144,6 +144,30 @@ def test_names_of_a_test_in_verilog(name: str) -> None:
     answer, used = MODULES[name]
     assert borrowed(answer, REFERENCE) == used
     assert any("q_ref === q_dut" in one for one in changed(REFERENCE, "verilog")), "what it compares is changed, too"
+
+
+@pytest.mark.parametrize("base", "bBdho")
+def test_another_number_of_verilog_has_another_value(base: str) -> None:
+    """Not another width, and none that its base does not have."""
+    widths, values = (1, 4, 16), ("0", "1", "x", "10", "1_1")
+    for literal in (f"{width}'{sign}{base}{value}" for width in widths for sign in ("", "s") for value in values):
+        test = f"module tb; initial if (q !== {literal}) $fatal; endmodule"
+        for other in [*expecting_other(test, "verilog"), changed(test, "verilog")[0]]:
+            assert re.fullmatch(rf".*== {literal[:-1]}[01]\) .*", other), other
+            assert literal not in other
+        assert len(expecting_other(test, "verilog")) == 1
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("code", "right"), [("~a", True), ("a", False), ("1'b1", False), ("!a", True)])
+def test_a_test_bench_of_constants(clients: dict[str, TestClient], code: str, right: bool) -> None:
+    test = (
+        "module tb; reg a; wire y; integer bad = 0; top dut(.a(a), .y(y));\ninitial begin\n"
+        "  a = 0; #5; if (y !== 1'b1) bad = bad + 1;\n  a = 1; #5; if (y !== 1'b0) bad = bad + 1;\n"
+        '  $display("Mismatches: %1d in %1d samples", bad, 2); $finish;\nend endmodule\n'
+    )
+    answer = f"module top(input a, output y);\n  assign y = {code};\nendmodule"
+    assert accepted(clients["docker"], "verilog", answer, test) is right
 
 
 def test_comments_that_a_text_does_not_open_are_searched_for_once() -> None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_READ: Final = 64 << 10
+SIZED: Final = r"(?<![\w.])\d+'[sS]?[bBdDhHoO][\da-fA-FxXzZ?_]+"
+"""A number of Verilog with its width, which is no value."""
 _TOKEN: Final = re.compile(
     r"(?P<text>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
-    r"|(?P<number>(?<![\w.])\d+(?![xXbBoO])|\b(?:true|false|True|False|TRUE|FALSE)\b)|(?P<open>[(\[{])|(?P<close>[)\]}])"
+    rf"|(?P<number>{SIZED}"
+    r"|(?<![\w.])\d+(?![xXbBoO])|\b(?:true|false|True|False|TRUE|FALSE)\b)|(?P<open>[(\[{])|(?P<close>[)\]}])"
 )
 _NAME: Final = re.compile(r"([\w.:-]+)[!?]?\s?\Z")
 _EQUALITY: Final = re.compile(

@@ -11,7 +11,7 @@ from typing import Final
 
 from sandbox_gym.server.coding.braces import BRACE, C_FAMILY
 from sandbox_gym.server.coding.entry_points import GOOGLE_TEST
-from sandbox_gym.server.coding.expected_values import expected_values
+from sandbox_gym.server.coding.expected_values import SIZED, expected_values
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK
 
 MAX_SEEN: Final = 100
@@ -83,7 +83,7 @@ _COULD_FORGE: Final = re.compile(
 )
 """In an answer: it may end its process, be told of its end, read its own source, replace what the test calls, or forge
 equality."""
-_NUMBER: Final = re.compile(r"(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
+_NUMBER: Final = re.compile(rf"{SIZED}|(?<![\w.])\d+|\b(?:true|false|True|False|TRUE|FALSE)\b")
 _TEXT: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _OPERATOR: Final = re.compile(r"(?<![=!<>:])(?:===|!==|==|!=)(?!=)")
 _KINDS: Final = ((_NUMBER, 6), (_TEXT, 6))
@@ -185,4 +185,6 @@ def _other(literal: str) -> str | None:
         return None
     digits = "0123456789" if last[0].isdigit() else "abcdefghijklmnopqrstuvwxyz"
     following = digits[(digits.index(last[0].lower()) + 1) % len(digits)]
+    if re.fullmatch(SIZED, literal):  # of any base
+        following = "1" if last[0] == "0" else "0"
     return literal[: last.start()] + following + literal[last.end() :]

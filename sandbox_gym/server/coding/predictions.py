@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
-_ANSWER: Final = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
+_TAG: Final = r"(?:ANSWER|answer|PYTHON)[\]>]"
+_ANSWER: Final = re.compile(rf"[\[<]{_TAG}(.*?)(?:[\[<]/{_TAG}|\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
+_QUOTED: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 MAX_READ: Final = 64 << 10
 _PARTS: Final = ("code", "input", "output")
 
@@ -31,8 +33,9 @@ def question(row: Mapping[str, object], mode: object) -> str:
 def tested(row: Mapping[str, object], completion: str, mode: Literal["input", "output"]) -> tuple[str, list[str]]:
     """(the row's function, the assertion with what the completion predicts); no function without a prediction."""
     said = completion.rpartition("</think>")[2][-MAX_READ:]
-    said = (_ANSWER.findall(said) or _FENCED.findall(said) or [said])[-1].strip().removeprefix("assert ").strip()
-    predicted = _predicted(said, mode)
+    found = _ANSWER.findall(said) or _FENCED.findall(said) or [said]
+    found = [_FENCED.sub(r"\1", found[-1]), *_QUOTED.findall(found[-1])[-1:]]
+    predicted = next(filter(None, (_predicted(one.strip().removeprefix("assert ").strip(), mode) for one in found)), "")
     given = f"f({row['input']})" if mode == "output" else predicted
     value = predicted if mode == "output" else row["output"]
     return str(row["code"]) if predicted else "", [f"assert {given or 'f()'} == {value or None}"]

@@ -191,7 +191,7 @@ class FusionTools:
         mark = f"\n-- {secrets.token_hex(16)} --\n"
         plan = program_plan(
             language,
-            wanted.code.encode("utf-8", "replace").decode(),
+            wanted.code.removeprefix("\ufeff").encode("utf-8", "replace").decode(),
             (wanted.stdin or "").encode("utf-8", "replace").decode(),
             tightened(self._limits, wanted, wanted.memory_limit_MB),
             files=decoded(wanted.files, {language.source_of(wanted.code), STARTER} | language.own_files),

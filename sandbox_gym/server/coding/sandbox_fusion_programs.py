@@ -15,6 +15,7 @@ from sandbox_gym.server.coding.braces import BRACED, net, top_types
 from sandbox_gym.server.coding.continued_prompts import continued, without_namespaces
 from sandbox_gym.server.coding.entry_points import without_own_begin
 from sandbox_gym.server.coding.js_modules import beside
+from sandbox_gym.verifiers.coding import Language, known_language
 
 MARK: Final = "#<INSERT>"
 """Where a test has its answer, if not before its text."""
@@ -52,6 +53,8 @@ _ASIDE: Final = {
 """What an answer may say of itself as a file, and a program with its test may not."""
 _TYPED: Final = frozenset({"java", "junit", "csharp", "kotlin", "scala"})
 _KEPT_HEADS: Final = frozenset({"php", "racket"})
+_KOTLIN_MAIN: Final = re.compile(r"^(?:suspend )?fun main\(", re.MULTILINE)
+_MAIN_CALL: Final = re.compile(r"^main\(", re.MULTILINE)
 _GO_PACKAGE: Final = re.compile(r"^package[ \t]+(\w+)[ \t]*;?[^\n]*$", re.MULTILINE)
 _GO_IMPORTS: Final = re.compile(
     r"^import[ \t]*\(((?:[^()/\"]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/|\"[^\"\n]*+\")*+)\)"
@@ -59,6 +62,12 @@ _GO_IMPORTS: Final = re.compile(
     re.MULTILINE,
 )
 _GO_IMPORT: Final = re.compile(r'(?:^|;)[ \t]*([\w.]+[ \t]+)?"([^"\n]+)"', re.MULTILINE)
+
+
+def as_program(language: Language, source: str) -> Language:
+    """A script of Kotlin with a `main` that nothing calls does nothing: it is a program."""
+    is_program = language.name == "kotlin_script" and _KOTLIN_MAIN.search(source) and not _MAIN_CALL.search(source)
+    return known_language("kotlin", "config.language") if is_program else language
 
 
 def mark_is_text(test: str, language: str) -> bool:
@@ -127,7 +136,7 @@ def _joined(code: str, language: str, test: str) -> str:
         found = [head[0] for head in re.finditer(heads, whole, re.MULTILINE)]
         if language not in _KEPT_HEADS:
             whole = re.sub(heads, "", whole, flags=re.MULTILINE)
-        elif len(found) > 1:
+        elif len(found) > 1 or (found and not whole.lstrip().startswith(("<", "#lang"))):
             whole = f"{found[0].strip()}\n" + re.sub(heads, "", whole, flags=re.MULTILINE)
     once = _ONCE.get(language)
     if once is None:

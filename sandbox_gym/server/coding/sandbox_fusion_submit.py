@@ -41,7 +41,7 @@ from sandbox_gym.server.coding.sandbox_fusion_extract import (
     fenced_language,
     marked_as,
 )
-from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
+from sandbox_gym.server.coding.sandbox_fusion_programs import as_program, program_with
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.verdicts import VerdictDocument, verdict_document
@@ -127,6 +127,7 @@ class FusionSubmit:
             find = partial(extracted, program=bool(tests.cases), extra=config.extra)
             find = partial(find, test=tests.source)
             answer = await judging.asked(partial(find, wanted.completion, written))
+        language = as_program(language, tests.source or answer.code)
         if tests.source:
             return await self._run_with(tests, answer, language, engine, call, wanted)
         limits = tightened(self._limits, config)

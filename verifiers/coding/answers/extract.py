@@ -17,6 +17,8 @@ _BLANKS = " \t"
 _ATTACHED = ",:;{"
 _TRIPLE = re.compile("\"\"\"|'''")
 _QUOTED = "\n> ```"
+_INVISIBLE = re.compile("^[\ufeff\u200b\u2060]+|(?<![\ufeff\u200b\u2060])[\ufeff\u200b\u2060]+$", re.M)
+"""Marks that a model, or what it was copied through, leaves where a line begins or ends."""
 _DOCUMENTS = ("markdown", "md")
 _AROUND_CODE = ("answer", "solution", "code", "python")
 _BRACKETS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"))
@@ -104,7 +106,7 @@ def _asked_for(bodies: Sequence[str], names: Sequence[str]) -> str:
 def _without_reasoning(text: str) -> str:
     for end in _REASONING_ENDS:
         text = text.rpartition(end)[2]
-    return text.replace("\r\n", "\n")
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n"))
 
 
 def _without_end_tokens(text: str) -> str:

@@ -1,7 +1,8 @@
 """Cells of Python run one after the other in one process, each with what it printed, showed and raised.
 
-The driver runs in the box as the cells' own user, and what it reports is no more trusted than what a program prints. A
-line that begins with `!` is a shell's. A cell's last expression is shown by its `_repr_*_` methods.
+The driver runs in the box as the cells' own user, and what it reports is no more trusted than what a program prints.
+Lines that are no Python are IPython's: `!command`, `%time`, `%%bash` and the like. A cell's last expression is shown by
+its `_repr_*_` methods.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.coding.running.fetching import fetching
 
 _DRIVER: Final = r"""
-import ast, base64, builtins, inspect, io, json, os, re, signal, subprocess, sys, tempfile, traceback, types, warnings
+import ast, base64, builtins, inspect, io, json, linecache, os, re, shutil, signal, subprocess, sys, tempfile
+import traceback, types, warnings
 
 MARK, CELLS, CELL_S = json.load(open(".sandbox_gym_cells.json"))
 said = os.dup(1)
@@ -25,6 +27,7 @@ sys.path.insert(0, os.getcwd())
 sys.modules["__main__"] = module = types.ModuleType("__main__")
 space = module.__dict__
 shown, loops = [], []
+space.update(In=[""], Out={})
 KINDS = [("text/html", "_repr_html_"), ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"),
          ("image/svg+xml", "_repr_svg_"), ("image/png", "_repr_png_"), ("image/jpeg", "_repr_jpeg_"),
          ("application/json", "_repr_json_")]
@@ -41,6 +44,9 @@ def show(value, kind, **more):
         made = base64.b64encode(made).decode() if isinstance(made, bytes) else made
         if isinstance(made, str) or mime == "application/json" and made is not None:
             data[mime] = made
+    bundle = getattr(value, "_repr_mimebundle_", None) if not isinstance(value, type) else None
+    made = bundle(include=None, exclude=None) if callable(bundle) else None
+    data.update((made[0] if isinstance(made, tuple) else made) or {})
     shown.append({"output_type": kind, "data": data, "metadata": {}, **more})
 
 
@@ -60,7 +66,7 @@ def own_displays():  # IPython's, which shows here; a box without IPython has wh
         import IPython.display as there
     except ImportError:
         above, there = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-        above.display, above.get_ipython = there, lambda: None
+        above.display, above.get_ipython = there, lambda: IPYTHON
         sys.modules.update({"IPython": above, "IPython.display": there})
         for name, method in OBJECTS.items():
             members = {"__init__": lambda self, data=None, **_: setattr(self, "data", data)}
@@ -70,8 +76,35 @@ def own_displays():  # IPython's, which shows here; a box without IPython has wh
     there.display, there.clear_output = display, lambda *_, **__: None
 
 
-def shell(command):
-    subprocess.run(command, shell=True)
+def shell(command, kept=False):
+    def value(found):  # `{x}` and `$x` of the cells, else of the shell
+        try:
+            return str(eval(found[1] or found[2], space))
+        except Exception:
+            return found[0]
+
+    command = re.sub(r"\{([^{}]+)\}|\$([A-Za-z_]\w*)", value, command)
+    sys.stdout.flush()
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE if kept else None)
+    return done.stdout.decode("utf-8", "replace").splitlines() if kept else None
+
+
+def magic(name, line, body=None):
+    if name in ("bash", "sh", "script"):
+        sys.stdout.flush()
+        subprocess.run(["bash" if shutil.which("bash") else "sh", "-c", body or line])
+    elif name == "writefile" and body is not None:
+        path = line.split()[-1].strip("'\"")
+        with open(path, "a" if line.startswith("-a") else "w") as file:
+            file.write(body)
+    elif name == "cd":
+        os.chdir(os.path.expanduser(line.strip()))
+    elif name == "time" or body is not None:
+        return run_source(body or line, "<%s>" % name)
+
+
+class IPYTHON:
+    system, run_line_magic, run_cell_magic = staticmethod(shell), staticmethod(magic), staticmethod(magic)
 
 
 def late(*_):
@@ -79,7 +112,7 @@ def late(*_):
 
 
 builtins.display = lambda *values, **_: [show(value, "display_data") for value in values] and None
-builtins._shell = shell
+builtins._shell, builtins._magic, builtins.get_ipython = shell, magic, lambda: IPYTHON
 signal.signal(signal.SIGALRM, late)
 warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
 
@@ -97,20 +130,49 @@ def evaluated(tree, name, mode):
 
 
 def run(number, cell):
-    cell = re.sub(r"^([ \t]*)!(.+)$", lambda found: "%s_shell(%r)" % (found[1], found[2]), cell, flags=re.M)
-    cell = re.sub(r"^%.*$", "", cell, flags=re.M)
+    cell = cell.removeprefix("\ufeff").replace("\r\n", "\n")
     if "IPython" in cell:
         own_displays()
     name = "<cell %d>" % number
-    tree = ast.parse(cell, name)
+    linecache.cache[name] = len(cell), None, cell.splitlines(True), name
+    space["In"].append(cell)
+    value = run_source(cell, name)
+    if value is not None:
+        space["_"] = space["_%d" % number] = space["Out"][number] = value
+        show(value, "execute_result", execution_count=number)
+
+
+def translated(line):  # a line of IPython's as Python; None where it is none
+    found = re.match(r"(\s*)(?:(\w+)\s*=\s*)?(?:!(.+)|%(\w+)[ \t]*(.*))$", line)
+    if found:
+        call = "_shell(%r, %r)" % (found[3], bool(found[2])) if found[3] else "_magic(%r, %r)" % (found[4], found[5])
+        return found[1] + (found[2] + " = " if found[2] else "") + call
+    return re.match(r"\s*", line)[0] + "pass" if line.startswith("?") or line.rstrip().endswith("?") else None
+
+
+def parsed(cell, name):
+    found = re.match(r"\s*%%(\w+)[ \t]*(.*)\n?((?s:.*))", cell)
+    if found:
+        cell = "_magic(%r, %r, %r)" % found.groups()
+    while True:
+        try:
+            return ast.parse(cell, name)
+        except SyntaxError as error:
+            lines = cell.split("\n")
+            at = min(error.lineno or 1, len(lines)) - 1
+            changed = translated(lines[at])
+            if changed is None:
+                raise
+            cell = "\n".join([*lines[:at], changed, *lines[at + 1:]])
+
+
+def run_source(cell, name):
+    tree = parsed(cell, name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if cell.rstrip().endswith(";"):
         tree.body, last = tree.body + ([last] if last else []), None
     evaluated(tree, name, "exec")
-    value = evaluated(ast.Expression(last.value), name, "eval") if last else None
-    if value is not None:
-        space["_"] = value
-        show(value, "execute_result", execution_count=number)
+    return evaluated(ast.Expression(last.value), name, "eval") if last else None
 
 
 for number, cell in enumerate(CELLS, 1):
@@ -126,7 +188,12 @@ for number, cell in enumerate(CELLS, 1):
         while own and own.tb_frame.f_code.co_filename == run.__code__.co_filename:
             own = own.tb_next
         lines = traceback.format_exception(type(error), error, own)
-        errors.append({"output_type": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": lines})
+        try:
+            said_of_it = str(error)
+        except Exception:
+            said_of_it = ""
+        told = {"output_type": "error", "ename": type(error).__name__, "evalue": said_of_it, "traceback": lines}
+        errors.append(told)
     signal.setitimer(signal.ITIMER_REAL, 0)
     texts = []
     for stream, text in zip(streams, (sys.stdout, sys.stderr)):
@@ -135,7 +202,7 @@ for number, cell in enumerate(CELLS, 1):
         texts.append(stream.read().decode("utf-8", "replace"))
     told = {"stdout": texts[0], "stderr": texts[1], "display": list(shown), "error": errors}
     with os.fdopen(os.dup(said), "w") as out:
-        out.write(MARK + json.dumps(told) + "\n")
+        out.write(MARK + json.dumps(told, default=str) + "\n")
 for fd in (1, 2):
     os.dup2(said, fd)
 """
