@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import groupby
+from math import isfinite
 from typing import Final
 
 import anyio.to_thread
@@ -37,6 +38,10 @@ def row_of(label: object) -> Row:
             held = json.loads(label)
     if isinstance(held, Mapping):
         return held if any(name in held for name in _WHOLE) else {"verifier_metadata": held}
+    if isinstance(label, str) and label.lstrip().startswith('{"'):  # damaged: refused, and no math problem
+        return {"verifier_metadata": label}
+    if isinstance(label, float) and not isfinite(label):  # what a table has where it has nothing
+        return {"expected_answer": None}
     number = isinstance(label, int | float) and not isinstance(label, bool)
     return {"expected_answer": str(label) if number else held if isinstance(held, str) else label}
 

@@ -50,7 +50,12 @@ def test_what_a_column_holds() -> None:
     assert row_of(json.dumps(swe)) == swe
     assert row_of("42") == row_of(42) == row_of('"42"') == row_of(json.dumps({"expected_answer": "42"}))
     assert row_of("[" * 100_000) == {"expected_answer": "[" * 100_000}
-    assert row_of(None) == {"expected_answer": None}
+    assert row_of(None) == row_of(math.nan) == {"expected_answer": None}
+    damaged = json.dumps(METADATA)[:-1]
+    assert row_of(damaged) == {"verifier_metadata": damaged}
+    for label in (damaged, math.nan):
+        with pytest.raises(RequestRefused):
+            rewards_of([row_of(label)], [RIGHT])
 
 
 @pytest.mark.parametrize(("gold", "right", "wrong"), GOLDS)

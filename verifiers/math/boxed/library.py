@@ -159,7 +159,8 @@ def _same_integral(gold, answer, request):
     if any(each[1].name not in ("C", "c") or one.diff(each[1]) != 1 for one, each in zip(pair, names, strict=True)):
         return False
     pair = [one.diff(names[0][0]) for one in pair]
-    return bool(verify(*pair, request["precision"], strict=request["strict"], timeout_seconds=None))
+    strict = request["strict"]
+    return bool(verify(*pair, request["precision"], strict=strict, timeout_seconds=None, raise_on_error=True))
 
 
 def _right_side(value):
