@@ -44,7 +44,7 @@ class Limits:
     stdout_bytes: int = 16 * MIB
     """Bytes of standard output; with more, the run is killed as `output_limit`."""
     stderr_bytes: int = 1 * MIB
-    """Bytes of standard error; with more, the run is killed as `output_limit`."""
+    """Bytes of standard error that are kept; with 16 times as many, the run is killed as `output_limit`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

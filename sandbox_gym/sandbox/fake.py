@@ -17,6 +17,7 @@ import anyio.lowlevel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run, SnapshotRef, Status
 from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
+from sandbox_gym.guest.runs.streams import STDERR_TIMES
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.api import Capabilities, Capability, Doctor, SandboxSpec, SessionFolder, SnapshotStore
 from sandbox_gym.sandbox.caps import CapRow
@@ -129,7 +130,7 @@ class FakeMachine:
         limits = run.limits
         if behaviour.peak_memory_bytes > limits.memory_bytes:
             return Status.MEMORY_LIMIT
-        if len(behaviour.stdout) > limits.stdout_bytes or len(behaviour.stderr) > limits.stderr_bytes:
+        if len(behaviour.stdout) > limits.stdout_bytes or len(behaviour.stderr) > STDERR_TIMES * limits.stderr_bytes:
             return Status.OUTPUT_LIMIT
         if behaviour.cpu_time_s > limits.cpu_time_s:
             return Status.CPU_TIME_LIMIT

@@ -31,7 +31,7 @@ async def run(behaviour: Behaviour) -> Outcome:
         (Behaviour(exit_code=3), Status.RUNTIME_ERROR),
         (Behaviour(signal=11), Status.RUNTIME_ERROR),
         (Behaviour(stdout=b"x" * 11), Status.OUTPUT_LIMIT),
-        (Behaviour(stderr=b"x" * 11), Status.OUTPUT_LIMIT),
+        (Behaviour(stderr=b"x" * 161), Status.OUTPUT_LIMIT),
         (Behaviour(cpu_time_s=1.5), Status.CPU_TIME_LIMIT),
         (Behaviour(wall_time_s=3), Status.WALL_TIME_LIMIT),
         (Behaviour(peak_memory_bytes=65 * MIB), Status.MEMORY_LIMIT),

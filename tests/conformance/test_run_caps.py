@@ -21,6 +21,9 @@ async def test_a_flood_costs_no_more_than_its_cap(box: Sandbox) -> None:
     outcome = await run(box, "import sys\nwhile True: sys.stderr.write('x' * 10000)")
     assert outcome.status is Status.OUTPUT_LIMIT
     assert len(outcome.stderr) == LIMITS.stderr_bytes
+    much = f"import sys\nsys.stderr.write('y' * {15 * LIMITS.stderr_bytes})\nprint('answer')"
+    outcome = await run(box, much)
+    assert (outcome.status, outcome.stdout, outcome.stderr) == (Status.OK, b"answer\n", b"y" * LIMITS.stderr_bytes)
 
 
 async def test_cpu_time_limit(box: Sandbox) -> None:

@@ -10,6 +10,7 @@ import _thread
 import ast
 import base64
 import builtins
+import contextvars
 import fcntl
 import importlib
 import json
@@ -43,6 +44,10 @@ _NAMES = {
 # a cell may replace what the module holds
 _loads, _dumps, _write, _ioctl, _sleep = json.loads, json.dumps, os.write, fcntl.ioctl, time.sleep
 _SHELL = re.compile(r"^(\s*)!(.+)$", re.MULTILINE)
+_ASYNC = re.compile(r"async|await")
+"""What a cell has that asks for an event loop: from then on there is one."""
+_ENDING_S = 1.0
+"""For what a cell does at its end when it was interrupted."""
 
 
 def bundle(value):
@@ -107,7 +112,7 @@ class Notebook(CellRunner):
         CellRunner.__init__(self, cells, words)
         self._lock = _thread.allocate_lock()
         self._namespace["display"] = self._display
-        self._loop = None
+        self._loop, self._interrupted, self._context = None, False, contextvars.copy_context()
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(line_buffering=True)  # lines arrive while the cell runs
 
@@ -131,6 +136,11 @@ class Notebook(CellRunner):
         os.environ["PATH"] = "%s/bin:%s" % (site.getuserbase(), os.environ.get("PATH", os.defpath))
 
     def _next(self):
+        if self._loop is not None:  # tasks go on between cells
+            try:
+                self._loop.run_until_complete(_readable(self._loop, self._cells))
+            except BaseException as error:
+                tell(error)  # of a task that ends programs
         return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
@@ -170,8 +180,8 @@ class Notebook(CellRunner):
         interrupts.let_in(tell)
         try:
             importlib.invalidate_caches()  # an earlier cell may have installed something
-            self._execute(code, "%s %d>" % (CELL, self._count))
-            if self._claim.mine():
+            failure = self._run(self._execute(code, "%s %d>" % (CELL, self._count)), code)
+            if failure is None and self._claim.mine():
                 self._figures()
         except BaseException as error:
             failure = error
@@ -187,30 +197,46 @@ class Notebook(CellRunner):
         self._claim.leave_if_forked()
         self.say(DONE)
 
-    def _execute(self, code, name):
-        tree, last = statements_and_value(_parse(code, name))
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        self._run(compile(tree, name, "exec", flags))
-        if last is None or code.rstrip().endswith(";"):
-            if last is not None:
-                self._run(compile(last, name, "eval", flags))
-            return
-        value = self._run(compile(last, name, "eval", flags))
-        if value is not None and self._claim.mine():
-            self._namespace["_"] = value
-            self.show(bundle(value), True)
+    def _run(self, cell, code):
+        """Run a cell's coroutine; its exception, None where it had none. As in Jupyter an event loop runs then, once
+        a cell asked for one."""
+        if self._loop is None and not _ASYNC.search(code):
+            try:
+                return cell.send(None)  # it waits for nothing
+            except StopIteration as end:
+                return end.value
+        import asyncio
 
-    def _run(self, code):
-        value = eval(code, self._namespace)
-        if code.co_flags & _COROUTINE:
-            import asyncio
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(cell, **({"context": self._context} if sys.version_info >= (3, 11) else {}))
+        try:
+            return self._loop.run_until_complete(task)
+        except BaseException as error:  # it was interrupted while it waited
+            task.cancel()
+            self._interrupted = True  # and has nothing more to say
+            self._loop.run_until_complete(asyncio.wait([task], timeout=_ENDING_S))
+            return error
+        finally:
+            self._interrupted = False
 
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                asyncio.set_event_loop(self._loop)
-            value = self._loop.run_until_complete(value)
-        return value
+    async def _execute(self, code, name):
+        """Run a cell; its exception, None where it had none. A coroutine could not raise each of them."""
+        try:
+            tree, last = statements_and_value(_parse(code, name))
+            linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+            value = None
+            for part, mode in ((tree, "exec"), (last, "eval")) if last is not None else ((tree, "exec"),):
+                compiled = compile(part, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                value = eval(compiled, self._namespace)
+                if compiled.co_flags & _COROUTINE:
+                    value = await value
+            if value is not None and not code.rstrip().endswith(";") and self._claim.mine():
+                self._namespace["_"] = value
+                self.show(bundle(value), True)
+        except BaseException as error:
+            return error
 
     def _figures(self):
         plots = sys.modules.get("matplotlib.pyplot")
@@ -234,6 +260,16 @@ class Notebook(CellRunner):
     def fail(self, name, value, lines):
         """Report an exception of the cell."""
         self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
+
+
+async def _readable(loop, fd):
+    """Return once there is something to read."""
+    came = loop.create_future()
+    loop.add_reader(fd, lambda: came.done() or came.set_result(None))
+    try:
+        await came
+    finally:
+        loop.remove_reader(fd)
 
 
 def _until_read(*pipes):

@@ -106,18 +106,27 @@ class IPythonNotebook(cells.Notebook):
         cells.Notebook.begin(self)
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
 
-    def _execute(self, code, name):
-        self._told = False
-        result = self._shell.run_cell(code, store_history=True)
+    async def _execute(self, code, name):
+        self._told, shell, failure = False, self._shell, None
+        try:
+            changed = shell.transform_cell(code)
+        except Exception:
+            changed, failure = code, sys.exc_info()
+        try:
+            result = await shell.run_cell_async(
+                code, store_history=True, transformed_cell=changed, preprocessing_exc_tuple=failure
+            )
+        finally:
+            shell.events.trigger("post_execute")  # figures are shown
+        shell.events.trigger("post_run_cell", result)
         failure = result.error_before_exec or result.error_in_exec
-        if failure is not None and not self._told:  # in a fork, or of an exception without a text
-            raise failure
+        return None if self._told else failure  # not told: in a fork, or of an exception without a text
 
     def _figures(self):
         """IPython shows them when the cell has run."""
 
     def traceback(self, name, value, lines):
-        if self._claim.mine():
+        if self._claim.mine() and not self._interrupted:
             self._told = True
             self.fail(name, value, "\n".join(lines))
 

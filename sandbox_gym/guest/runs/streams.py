@@ -12,13 +12,15 @@ _READ = 1 << 17
 _WRITE = 1 << 16
 CHANNEL_MAX = (16 << 20) + 4
 NAMES = ("stdout", "stderr", "channel")
+STDERR_TIMES = 16
+"""A program may write so many times what is kept of its standard error: nobody judges that."""
 
 
 class _Output:
-    """What was kept of one stream, up to `cap` bytes."""
+    """What was kept of one stream, up to `cap` bytes; `left`: those that may still come."""
 
-    def __init__(self, cap):
-        self.data, self.cap = bytearray(), cap
+    def __init__(self, cap, times=1):
+        self.data, self.cap, self.left = bytearray(), cap, cap * times
 
 
 class Streams:
@@ -70,9 +72,9 @@ class Streams:
         """The program's ends have been handed on: close them here, and read and write this end's."""
         for fd in self._theirs:
             os.close(fd)
-        for name, cap in (("stdout", self._limits["stdout_bytes"]), ("stderr", self._limits["stderr_bytes"])):
+        for name, times in (("stdout", 1), ("stderr", STDERR_TIMES)):
             os.set_blocking(self._pipes[name], False)
-            self._outputs[name] = _Output(cap)
+            self._outputs[name] = _Output(self._limits[name + "_bytes"], times)
             self._unwatched.add(name)
         if self._wiring in ("relay", "stdio"):  # the other program waits for it
             self.watch()
@@ -225,9 +227,9 @@ class Streams:
 
     def _keep(self, name, data):
         output = self._outputs[name]
-        room = output.cap - len(output.data)
-        output.data += data[:room]
-        self.over_limit = self.over_limit or len(data) > room
+        output.data += data[: output.cap - len(output.data)]
+        output.left -= len(data)
+        self.over_limit = self.over_limit or output.left < 0
 
     def _pass_on(self, data):
         """Standard output of a dialogue goes to the other program as it comes."""
