@@ -64,15 +64,15 @@ ONE_IS_ENOUGH: Final = (
 )
 """Each takes a minute, and its neighbour shows the same."""
 SAMPLED: Final[dict[tuple[str, ...], int]] = {
-    ("tests/attacks/test_attacks.py",): 8,
+    ("tests/attacks/test_attacks.py",): 12,
     ("tests/attacks/test_swe_attacks.py",): 12,
-    ("tests/attacks/test_in_process_attacks.py",): 3,
-    ("tests/attacks/channels/",): 3,
-    ("tests/browser/test_dashboard.py",): 2,
-    ("tests/coding/shared/test_agreement.py", "tests/coding/test_checkers.py", "tests/coding/test_passes.py"): 2,
-    ("tests/conformance/test_sessions.py", "tests/conformance/test_one_after_another.py"): 3,
-    ("tests/docs/test_blocks.py",): 2,
-    ("tests/engine/starvation/", "tests/load/test_math_http.py"): 2,
+    ("tests/attacks/test_in_process_attacks.py",): 5,
+    ("tests/attacks/channels/",): 5,
+    ("tests/browser/test_dashboard.py",): 3,
+    ("tests/coding/shared/test_agreement.py", "tests/coding/test_checkers.py", "tests/coding/test_passes.py"): 3,
+    ("tests/conformance/test_sessions.py", "tests/conformance/test_one_after_another.py"): 4,
+    ("tests/docs/test_blocks.py",): 3,
+    ("tests/engine/starvation/", "tests/load/test_math_http.py"): 3,
     ("tests/languages/test_precompiled_header.py",): 3,
     ("tests/languages/test_cpp_targets.py::test_programs",): 2,
     ("tests/server/test_connections.py", "tests/server/test_request_paths.py"): 2,
@@ -82,7 +82,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/coding/test_packages.py",): 4,
     ("tests/coding/test_row_programs.py",): 4,
     ("tests/browser/test_other_sites.py",): 3,
-    ("tests/chaos/",): 3,
+    ("tests/chaos/",): 5,
     ("tests/cli/test_completion.py::test_fish",): 3,
     ("tests/cli/test_load.py", "tests/cli/test_serve_start.py"): 2,
     ("tests/engine/test_shortages.py::test_one_fault",): 3,
@@ -92,10 +92,10 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/kubernetes/test_rendering.py",): 3,
     ("tests/cli/test_narrow.py::test_a_packages_submissions",): 3,
     ("tests/languages/test_java.py",): 3,
-    ("tests/coding/shared/test_leaving.py",): 3,
-    ("tests/e2b/test_tenants.py",): 3,
-    ("tests/e2b/",): 3,
-    ("tests/cli/test_exit_codes.py", "tests/honest/", "tests/remote/test_provider.py"): 3,
+    ("tests/coding/shared/test_leaving.py",): 4,
+    ("tests/e2b/test_tenants.py",): 5,
+    ("tests/e2b/",): 4,
+    ("tests/cli/test_exit_codes.py", "tests/honest/", "tests/remote/test_provider.py"): 4,
     ("tests/remote/test_faults.py",): 6,
     ("tests/remote/test_session_faults.py",): 6,
     (
@@ -112,7 +112,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/remote/test_swe.py",
         "tests/swe/test_agents_example.py",
         "tests/swe/test_server.py",
-    ): 3,
+    ): 4,
     (
         "resources_servers/swe/tests/test_swe_example.py",
         "tests/conformance/test_many_files.py",
@@ -122,7 +122,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/swe/test_spellings.py::test_the_fix_resolves_unsigned",
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
     ): 5,
-    ("tests/math/",): 2,
+    ("tests/math/",): 3,
 }
 """Long suites of many alike, of which the daily run has one in so many; the last are the longest."""
 
