@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from math import isfinite
 from typing import Final
 
@@ -67,8 +68,9 @@ def rewards_of(rows: Sequence[Row], answers: Sequence[str]) -> list[float | None
     for number, row in enumerate(rows):
         asked.setdefault(client(row), []).append(number)
     found: list[float | None] = [None] * len(rows)
-    for one, numbers in asked.items():
-        for number, verdict in zip(numbers, one.verify_many([pairs[number] for number in numbers]), strict=True):
+    with ThreadPoolExecutor(max(1, len(asked))) as servers:  # a data set may be for several
+        verdicts = servers.map(lambda one: one.verify_many([pairs[number] for number in asked[one]]), asked)
+        for number, verdict in zip(chain(*asked.values()), chain.from_iterable(verdicts), strict=True):
             if verdict.error is not None and not isinstance(verdict.error, NoVerdict):
                 raise verdict.error
             found[number] = verdict.reward
