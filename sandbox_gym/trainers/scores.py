@@ -31,14 +31,16 @@ _slots: RunVar[anyio.CapacityLimiter] = RunVar("sandbox_gym.trainers.slots")
 
 def row_of(label: object) -> Row:
     """The row that a data set's column tells: an object, or JSON of one, is a coding row's `verifier_metadata`, or a
-    whole row where it has `verifier_metadata`, `expected_answer` or FAIL_TO_PASS; anything else is a math problem's
-    expected answer."""
+    whole row where it has `verifier_metadata`, `expected_answer` or FAIL_TO_PASS; a list of objects is such a row's
+    tests; anything else is a math problem's expected answer."""
     held = label
     if isinstance(label, str):
         with suppress(ValueError, RecursionError):
             held = json.loads(label)
     if isinstance(held, Mapping):
         return held if any(name in held for name in _WHOLE) else {"verifier_metadata": held}
+    if isinstance(held, list) and held and isinstance(held[0], Mapping):  # cases, as DeepCoder has them
+        return {"verifier_metadata": {"tests": held}}
     if isinstance(label, str) and label.lstrip().startswith('{"'):  # damaged: refused, and no math problem
         return {"verifier_metadata": label}
     if isinstance(label, float) and not isfinite(label):  # what a table has where it has nothing

@@ -17,11 +17,12 @@ from sandbox_gym.verifiers.coding.languages import LANGUAGES, PYTHON, Language, 
 from sandbox_gym.verifiers.coding.languages.java import JAVA_WITH_TUPLES
 from sandbox_gym.verifiers.coding.languages.language import literally
 from sandbox_gym.verifiers.coding.plan import make_plan
+from sandbox_gym.verifiers.coding.published import arguments, results, task_fields, unpacked
 from sandbox_gym.verifiers.coding.running.checkers import CHECKER_MAX_MEMORY_MB, CHECKER_MAX_TIME_S, MAX_PASSES
 from sandbox_gym.verifiers.coding.running.fetching import STARTER, told_apart
 from sandbox_gym.verifiers.coding.running.notebook import cells_of, notebook_plan
 from sandbox_gym.verifiers.coding.running.solo import program_outcome, program_plan
-from sandbox_gym.verifiers.coding.task import CodingTask, parse_task, task_fields
+from sandbox_gym.verifiers.coding.task import CodingTask, parse_task
 
 
 class CodingVerifier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Literal, cast
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits, mebibytes
@@ -22,11 +22,6 @@ from sandbox_gym.verifiers.wellformed import must_be_text
 InProcess = Literal["allow", "mask", "deny"]
 """What becomes of an answer whose test must share its process: judged, no verdict, or no such row."""
 Processes = Literal["auto", "own"]
-
-
-_PUBLISHED: Final = ("unit_tests", "entry_point", "test_list", "base_input")
-_OF_REQUESTS: Final = frozenset({"verifier_metadata", "responses_create_params", "response", "answer", "agent_ref"})
-"""Fields that say nothing of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +58,6 @@ class CodingTask:
     def tolerance(self) -> float | None:
         """How far apart numbers of a function's value may be."""
         return self.checker.absolute if isinstance(self.checker, TextChecker) else None
-
-
-def task_fields(row: Mapping[str, object]) -> object:
-    """A row's `verifier_metadata`; where it has none and tests of its own, as data sets publish theirs, its fields."""
-    given = row.get("verifier_metadata")
-    if given is not None or not any(row.get(name) for name in _PUBLISHED):
-        return given
-    return {name: value for name, value in row.items() if name not in _OF_REQUESTS and not name.startswith("_")}
 
 
 def parse_task(

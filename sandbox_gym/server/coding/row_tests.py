@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.verifiers.coding import arguments, results, unpacked
 
 _NAMES = ("test", "tests", "input_output", "test_list")
-
-
-def unpacked(value: object) -> object:
-    """Text of JSON is what it holds."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
 
 
 def test_of(row: Document) -> object:
@@ -28,20 +20,8 @@ def test_of(row: Document) -> object:
     if not (isinstance(given, list) and isinstance(said, list) and len(given) == len(said)):
         return test
     if test.get("fn_name"):
-        return {**test, "inputs": [_arguments(one) for one in given], "outputs": _results(said)}
+        return {**test, "inputs": [arguments(one) for one in given], "outputs": results(said)}
     return [{"input": {"stdin": one}, "output": {"stdout": other}} for one, other in zip(given, said, strict=True)]
-
-
-def _arguments(given: object) -> object:
-    """Of APPS and TACO, whose inputs are lists of arguments, as LiveCodeBench's lines of JSON."""
-    return "\n".join(map(json.dumps, given)) if isinstance(given, list) else given
-
-
-def _results(said: list[object]) -> list[object]:
-    """The same, each a result in a list of its own where all of them are lists of one."""
-    wrapped = [one[0] for one in said if isinstance(one, list) and len(one) == 1]
-    results = wrapped if len(wrapped) == len(said) else said
-    return said if all(isinstance(one, str) for one in said) else [json.dumps(one) for one in results]
 
 
 def setup_of(row: Document, labels: Mapping[str, object]) -> str:

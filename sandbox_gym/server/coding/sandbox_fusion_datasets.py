@@ -18,13 +18,13 @@ from typing_extensions import TypedDict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding import predictions
-from sandbox_gym.server.coding.row_tests import setup_of, test_of, unpacked
+from sandbox_gym.server.coding.row_tests import setup_of, test_of
 from sandbox_gym.server.coding.sandbox_fusion import Timeouts, without_unset
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports, unix_lines
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.tools.shapes import Nothing, tool_method
-from sandbox_gym.verifiers.coding import language_named
+from sandbox_gym.verifiers.coding import language_named, unpacked
 
 _NAME: Final = re.compile(r"[\w.-]{1,200}")
 _REMEDY: Final = "give config.provided_data a row, or serve a folder that has it (sandbox_fusion_datasets)"

@@ -137,7 +137,7 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
-        row = request.verifier_metadata or self.row(request.body)
+        row = await judging.asked(partial(self.row, request.body))
         listed = row.get("test_list")
         judging.weigh_tests(row.get("test"), *(listed if isinstance(listed, list) else ()))
         task = await judging.asked(partial(self._parse, row))
@@ -162,7 +162,7 @@ class CodingResources:
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
             failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
         )
-        return VerifyResult(fields, verification.judgements)
+        return VerifyResult(fields, verification.judgements, row)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")

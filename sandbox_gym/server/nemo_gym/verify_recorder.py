@@ -173,7 +173,8 @@ class VerifyRecorder:
         key: Key | None,
         caller: Caller,
     ) -> Entry:
-        fields, row = result.fields, self._resources.row(request.body)
+        fields, row = result.fields, result.row
+        row = self._resources.row(request.body) if row is None else row
         source = Source(self._resources.kind, self._settings, row, request.output_text, request.reasoning_texts)
         return Entry(
             request_id=uuid.uuid4().hex,

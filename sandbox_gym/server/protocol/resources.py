@@ -38,6 +38,8 @@ class VerifyResult:
 
     fields: VerifyFields
     judgements: tuple[Judgement, ...] = ()
+    row: Document | None = None
+    """What was judged by, where reading it once was work enough."""
 
 
 class ServesAgents(Protocol):

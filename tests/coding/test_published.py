@@ -1,0 +1,132 @@
+"""Rows whose tests stand as their data sets publish them: the same tests, whichever the packing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import random
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.errors import RequestError
+from sandbox_gym.verifiers.coding import CodingTask, parse_task, task_fields
+from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
+
+Row = dict[str, object]
+Pairs = list[tuple[str, str]]
+Calls = list[tuple[list[object], object]]
+
+
+def packed(value: object) -> str:
+    """As LiveCodeBench packs its private tests."""
+    return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(value)))).decode("ascii")
+
+
+def cases(pairs: Pairs, **more: object) -> list[Row]:
+    return [{"input": given, "output": said, **more} for given, said in pairs]
+
+
+def halves(pairs: Pairs) -> tuple[Pairs, Pairs]:
+    return pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
+
+
+def both(pairs: Pairs, given: str = "inputs", said: str = "outputs") -> Row:
+    return {given: [one for one, _ in pairs], said: [other for _, other in pairs]}
+
+
+def lines(calls: Calls) -> Pairs:
+    """As LiveCodeBench writes arguments and results."""
+    return [("\n".join(map(json.dumps, given)), json.dumps(said)) for given, said in calls]
+
+
+STDIN: dict[str, Callable[[Pairs], Row]] = {
+    "apps": lambda pairs: {"question": "q", "input_output": json.dumps(both(pairs))},
+    "taco": lambda pairs: {"input_output": {**both(pairs), "inputs": [x.split("\n") for x, _ in pairs]}},
+    "livecodebench": lambda pairs: {
+        "question_title": "t",
+        "private_test_cases": packed(cases(halves(pairs)[0], testtype="stdin")),
+        "public_test_cases": json.dumps(cases(halves(pairs)[1], testtype="stdin")),
+        "metadata": "{}",
+    },
+    "livecodebench, its older private tests": lambda pairs: {"private_test_cases": json.dumps(cases(pairs))},
+    "codecontests": lambda pairs: {
+        "private_tests": both(halves(pairs)[0], "input", "output"),
+        "public_tests": both(halves(pairs)[1], "input", "output"),
+        "generated_tests": {"input": [], "output": []},
+    },
+    "synthetic-1": lambda pairs: {
+        "verification_info": json.dumps({"test_cases": cases(pairs, type="stdin_stdout", fn_name=None)})
+    },
+    "deepcoder": lambda pairs: {"tests": json.dumps(cases(pairs, type="stdin_stdout", metadata={"func_name": None}))},
+    "eurus": lambda pairs: {"verifier_metadata": both(pairs)},
+    "a trainer's label": lambda pairs: {"verifier_metadata": {"tests": cases(pairs)}},
+}  # fmt: skip
+CALLS: dict[str, Callable[[Calls], Row]] = {
+    "apps": lambda calls: {
+        "input_output": {"fn_name": "f", "inputs": [x for x, _ in calls], "outputs": [[y] for _, y in calls]}
+    },
+    "livecodebench": lambda calls: {
+        "private_test_cases": packed(cases(lines(calls), testtype="functional")),
+        "metadata": json.dumps({"func_name": "f"}),
+    },
+    "deepcoder": lambda calls: {"tests": cases(lines(calls), metadata={"func_name": "f"})},
+    "synthetic-1": lambda calls: {
+        "verification_info": {"test_cases": [{"input": x, "output": [y], "fn_name": "f"} for x, y in calls]}
+    },
+}  # fmt: skip
+
+
+def parsed(row: Row) -> CodingTask:
+    return parse_task(task_fields({"response": {}, **row}), limits=Settings().limits(), early_stop=True)
+
+
+@pytest.mark.parametrize("form", STDIN)
+def test_programs(form: str) -> None:
+    random.seed(form)
+    pairs = [("\n".join(str(random.random()) for _ in range(1 + n % 3)), f"{n}\n{n}\n") for n in range(9)]
+    assert parsed(STDIN[form](pairs)).tests == StdinTests(tuple(x for x, _ in pairs), tuple(y for _, y in pairs))
+
+
+@pytest.mark.parametrize("form", CALLS)
+def test_calls(form: str) -> None:
+    values: list[object] = [1, -2.5, "a\nb", [1, [2]], {"k": None}, True, 2**70, ""]
+    calls: Calls = [([random.choice(values) for _ in range(1 + n % 3)], [n, values[n % 8]]) for n in range(12)]
+    wanted = FunctionTests("f", tuple(tuple(given) for given, _ in calls), tuple(said for _, said in calls))
+    assert parsed(CALLS[form](calls)).tests == wanted
+
+
+def test_assertions() -> None:
+    row: Row = {"test_cases": ["assert f(1) == 2", "assert f(3) == 4"]}  # as AceCode has them
+    assert parsed(row).tests == parsed({"test_list": row["test_cases"]}).tests
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"input_output": "{}"},
+        {"input_output": json.dumps({"inputs": ["1"], "outputs": []})},
+        {"private_test_cases": "bm8gdGVzdHM="},
+        {"private_test_cases": base64.b64encode(zlib.compress(pickle.dumps(print))).decode("ascii")},
+        {"private_test_cases": base64.b64encode(zlib.compress(pickle.dumps([cases([("1", "2")])]))).decode("ascii")},
+        {"tests": "assert f(1) == 2"},
+        {"private_test_cases": "bm8gdGVzdHM=", "public_test_cases": json.dumps(cases([("1", "2")]))},
+        {"private_tests": both([("1", "2")], "input", "output"), "public_tests": {"input": ["3"], "output": []}},
+        {"tests": [{"input": "1", "output": "2"}, {"input": "3"}]},
+        {"tests": [{"input": "1", "output": "2"}, "assert f(1) == 2"]},
+        {"tests": [1, None, {}]},
+        {"public_tests": both([("1", "2")], "input", "output")},
+        {"input_output": json.dumps({"inputs": [1], "outputs": [{}]})},
+    ],
+)
+def test_what_is_no_test_is_refused(row: Row) -> None:
+    with pytest.raises(RequestError):
+        parsed(row)
+
+
+def test_the_rows_own_tests_go_first() -> None:
+    own: Row = {"unit_tests": both([("1", "2")]), "input_output": json.dumps(both([("3", "4")]))}
+    assert parsed(own).tests == parsed({"verifier_metadata": own}).tests == StdinTests(("1",), ("2",))
