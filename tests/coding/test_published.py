@@ -13,6 +13,8 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import RequestError
+from sandbox_gym.server.protocol.envelope import body_of
+from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.verifiers.coding import CodingTask, parse_task, task_fields
 from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
 
@@ -28,6 +30,10 @@ def packed(value: object) -> str:
 
 def cases(pairs: Pairs, **more: object) -> list[Row]:
     return [{"input": given, "output": said, **more} for given, said in pairs]
+
+
+PYTEST = "from solution import f\n\n\ndef test_f():\n    assert f(1) == 2\n"
+UNITTEST = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): assert A().f()\n"
 
 
 def halves(pairs: Pairs) -> tuple[Pairs, Pairs]:
@@ -62,6 +68,8 @@ STDIN: dict[str, Callable[[Pairs], Row]] = {
         "verification_info": json.dumps({"test_cases": cases(pairs, type="stdin_stdout", fn_name=None)})
     },
     "deepcoder": lambda pairs: {"tests": json.dumps(cases(pairs, type="stdin_stdout", metadata={"func_name": None}))},
+    "codeforces": lambda pairs: {"official_tests": cases(pairs), "generated_checker": None, "time_limit": 2.0},
+    "json of our own": lambda pairs: {"unit_tests": json.dumps(both(pairs))},
     "eurus": lambda pairs: {"verifier_metadata": both(pairs)},
     "a trainer's label": lambda pairs: {"verifier_metadata": {"tests": cases(pairs)}},
 }  # fmt: skip
@@ -100,8 +108,39 @@ def test_calls(form: str) -> None:
 
 
 def test_assertions() -> None:
-    row: Row = {"test_cases": ["assert f(1) == 2", "assert f(3) == 4"]}  # as AceCode has them
-    assert parsed(row).tests == parsed({"test_list": row["test_cases"]}).tests
+    """AceCode's and OpenCodeInstruct's."""
+    listed = ["assert f(1) == 2", "assert f(3) == 4"]
+    for row in (
+        {"test_cases": listed},
+        {"unit_tests": json.dumps(listed)},
+    ):
+        assert parsed(dict(row)).tests == parsed({"test_list": listed}).tests
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        (
+            {"test": PYTEST, "test_info": [{"function_name": "f"}]},
+            {"test": PYTEST, "entry_point": "f"},
+        ),
+        (
+            {"test": UNITTEST, "class_name": "A"},
+            {"test": UNITTEST, "entry_point": "A"},
+        ),
+        (
+            {"test": "for x in [1, 2]:\n    assert f(x) == x\n", "test_list": ["assert f(1) == 1"], "test_imports": []},
+            {"test_list": ["for x in [1, 2]:\n    assert f(x) == x\n"], "test_imports": []},
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_by_other_names(row: Row, named: Row) -> None:
+    assert parsed(row).tests == parsed(named).tests
+
+
+def test_a_column_called_response_is_no_answer() -> None:
+    row: Row = {"unit_tests": both([("1", "2")]), "response": "a text of the data set", "answer": "print(2)"}
+    assert VerifyRequest.parse(body_of(row)).output_text == "print(2)"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +157,7 @@ def test_assertions() -> None:
         {"tests": [{"input": "1", "output": "2"}, {"input": "3"}]},
         {"tests": [{"input": "1", "output": "2"}, "assert f(1) == 2"]},
         {"tests": [1, None, {}]},
+        {"official_tests": cases([("1", "2")]), "generated_checker": "print(1)"},
         {"public_tests": both([("1", "2")], "input", "output")},
         {"input_output": json.dumps({"inputs": [1], "outputs": [{}]})},
     ],

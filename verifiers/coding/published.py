@@ -2,7 +2,9 @@
 
 Sources: the data sets' cards. APPS and TACO (`input_output`), LiveCodeBench (`public_test_cases`, and
 `private_test_cases` in base64, zlib and pickle), CodeContests (`public_tests`, `private_tests`, `generated_tests`),
-SYNTHETIC-1 (`verification_info`), DeepCoder (`tests`), AceCode (`test_cases`), Eurus-2 (`inputs` and `outputs`).
+SYNTHETIC-1 (`verification_info`), DeepCoder (`tests`), AceCode (`test_cases`), open-r1's Codeforces
+(`official_tests`), Eurus-2 (`inputs` and `outputs`), OpenCodeInstruct (`unit_tests` as JSON), KodCode (`test_info`),
+ClassEval (`class_name`) and MBPP+ (`test` beside `test_list`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import MIB
 
 _OWN: Final = ("unit_tests", "test", "entry_point", "test_list", "base_input")
-_ONE: Final = ("input_output", "verification_info", "tests", "test_cases")
+_ONE: Final = ("input_output", "verification_info", "tests", "test_cases", "official_tests")
 _PARTS: Final = (("private_test_cases", "public_test_cases"), ("private_tests", "public_tests", "generated_tests"))
 """Names of which a row has several; the first must be there, since rows of our own may have `public_tests`."""
 _PACKED: Final = frozenset(("inputs", "outputs", *_ONE, *_PARTS[0], *_PARTS[1]))
@@ -38,8 +40,10 @@ def task_fields(row: Mapping[str, object]) -> object:
     if given is not None and not isinstance(given, Mapping):
         return given
     fields = given or {name: one for name, one in row.items() if name not in _OF_REQUESTS and not name.startswith("_")}
+    if isinstance(fields.get("unit_tests"), str):  # OpenCodeInstruct's assertions, or an object as JSON
+        fields = {**fields, "unit_tests": None, "tests": fields["unit_tests"]}
     if any(fields.get(name) for name in _OWN):
-        return fields
+        return _named(fields)
     found = list(_published(fields))
     if not found:
         return given
@@ -56,6 +60,16 @@ def task_fields(row: Mapping[str, object]) -> object:
     else:
         tests = {"inputs": [_lines(one) for one in inputs], "outputs": [_lines(one) for one in outputs]}
     return {**fields, "unit_tests": tests}
+
+
+def _named(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """With the names that KodCode, ClassEval and MBPP+ have for what is asked for."""
+    listed, said = fields.get("test_list"), fields.get("test_info")
+    if fields.get("test") and listed and not fields.get("entry_point"):
+        return {**{name: one for name, one in fields.items() if name != "test"}, "test_list": [fields["test"]]}
+    known = said[0].get("function_name") if isinstance(said, list) and said and isinstance(said[0], dict) else None
+    name = known or fields.get("class_name")
+    return {**fields, "entry_point": name} if name and fields.get("test") and not fields.get("entry_point") else fields
 
 
 def unpacked(value: object) -> object:
@@ -83,6 +97,8 @@ def _published(fields: Mapping[str, object]) -> Iterator[Case | str]:
     out."""
     if isinstance(fields.get("inputs"), list):
         return (yield from _cases(fields, "inputs"))
+    if fields.get("official_tests") and fields.get("generated_checker"):
+        raise RequestError("generated_checker", "is not run", "give the row a checker program, or leave it out")
     for name in _ONE:
         if fields.get(name):
             return (yield from _cases(fields[name], name))
