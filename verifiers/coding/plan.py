@@ -198,13 +198,6 @@ _STEPPERS = frozenset(
 """What calls a function in C for each step: its StopIteration ends the steps, and with them an `all`."""
 
 
-_COMPARING = """
-    np numpy approx allclose isclose array_equiv norm assert_allclose assert_almost_equal assert_array_almost_equal
-    assert_array_equal assert_array_less"""
-_OF_ARRAYS = frozenset(_COMPARING.split())
-"""Names in tests whose comparisons may hold for an array without items, whatever is expected."""
-
-
 def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
     """The program of the hidden test, and what guest/python/calls.py needs of the row."""
     row: dict[str, object] = {
@@ -216,7 +209,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
         "operates": parting.operates,
         "of_results": parting.of_results,
         "suspected": parting.suspected,
-        "arrays": not _OF_ARRAYS.isdisjoint(parting.words),
+        "vacuous": parting.vacuous,
         "style": tests.style,
         "prompt": "prompt.py" if tests.prompt else "",
         **more,

@@ -93,6 +93,8 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if not why:
         return Checked((result,), "isolated")
     if task.in_process != "allow":
+        if report.passed:
+            return Checked((result,), "isolated", why)
         return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
