@@ -60,6 +60,8 @@ class Run:
     limits: Limits = field(default_factory=Limits)
     shared: bool = False
     """Python modes "fork" and "call": may be run in a process that ran the same program before, on an earlier input."""
+    alone: bool = False
+    """A run that may be `shared` is not, in a process that looks to its program as one that is."""
 
 
 @dataclass(frozen=True, slots=True)

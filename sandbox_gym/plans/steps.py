@@ -182,7 +182,7 @@ class PlanRun:
         for index in steps_to_check(outcomes, self._stopped, sizes, grouped=bool(self._plan.groups)):
             step = self._plan.steps[index]
             assert isinstance(step, Run | Checked), "no other step shares a process"
-            run = self._whole(step.answer if isinstance(step, Checked) else step)
+            run = replace(self._whole(step.answer if isinstance(step, Checked) else step), alone=True)
             outcome = await self._checked(step, await self._tried(self._boxes[0], run))
             checks.append(Check(index, outcome))
         return tuple(checks)

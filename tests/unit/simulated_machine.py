@@ -128,9 +128,9 @@ class Machine(GuestProcess):
         self.sending = Sending()
         self.host.sendall(b"".join(self.sending.files_of(PROGRAM)))
 
-    def run(self, *, join: bool = False, keep: bool = True, stdin: bytes = b"") -> None:
+    def run(self, *, join: bool = False, keep: bool = True, stdin: bytes = b"", alone: bool = False) -> None:
         """Send one more run, which may share the process of the run before and after it."""
-        run = Run(f"test-{self.sent}", PROGRAM, stdin, LIMITS, shared=True)
+        run = Run(f"test-{self.sent}", PROGRAM, stdin, LIMITS, shared=True, alone=alone)
         frames = self.sending.frames_of(run, self.sent, before=run if join else None, after=run if keep else None)
         self.sent += 1
         self.host.sendall(b"".join(frame for frame, _size in frames))

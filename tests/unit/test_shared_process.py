@@ -54,6 +54,22 @@ def test_inputs_are_given_one_at_a_time_and_their_outputs_stay_apart(machine: Ma
     assert header["wall_s"] < 9, "the init measured the whole process"
 
 
+def test_a_run_alone_has_the_socket_of_a_shared_one_and_no_other_input(machine: Machine) -> None:
+    for _ in range(2):
+        machine.run(alone=True)
+    init = machine.init()
+    for _ in range(2):
+        process = machine.started(init)
+        process.write(b"its")
+        process.done()
+        assert process.control.recv(16) == b"", "no input follows"
+        process.write(b" own")
+        process.die()
+        report(init, ENDED)
+        header, body = machine.result()
+        assert (body, header["shared"], header["ending"]["exit_code"]) == (b"its own", False, 0)
+
+
 def test_done_twice_between_two_inputs_ends_the_process(machine: Machine) -> None:
     machine.run()
     init = machine.init()

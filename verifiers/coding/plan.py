@@ -55,8 +55,9 @@ def make_plan(task: CodingTask, answer: Answer) -> Plan:
     else:
         source, name, field = code, tests.fn_name, "unit_tests.inputs"
     program = replace(python_program("call", encoded(source)), entry_point=name)
+    shared, alone = _may_share(task, program), task.processes == "alone"
     steps = tuple(
-        Run(f"test-{index}", program, _framed(call, f"{field}[{index}]"), task.limits, shared=_may_share(task, program))
+        Run(f"test-{index}", program, _framed(call, f"{field}[{index}]"), task.limits, shared, alone)
         for index, call in enumerate(tests.calls)
     )
     return _plan(task, steps, builds)
@@ -64,7 +65,7 @@ def make_plan(task: CodingTask, answer: Answer) -> Plan:
 
 def _may_share(task: CodingTask, program: Program) -> bool:
     """Whether one process may run the program on one input after the other."""
-    return task.processes == "auto" and program.mode in ("fork", "call")
+    return task.processes != "own" and program.mode in ("fork", "call")
 
 
 def _plan(task: CodingTask, steps: tuple[Step, ...], builds: tuple[Build, ...], image: str = "python") -> Plan:
@@ -78,9 +79,9 @@ def _stdin_plan(task: CodingTask, tests: StdinTests, code: str | Sources) -> Pla
     else:
         program, build, limits = answer_program(task.language, code, task.limits)
     builds = () if build is None else (build,)
-    shared = _may_share(task, program)
+    shared, alone = _may_share(task, program), task.processes == "alone"
     runs = [
-        Run(f"test-{index}", program, encoded(text), limits, shared=shared) for index, text in enumerate(tests.inputs)
+        Run(f"test-{index}", program, encoded(text), limits, shared, alone) for index, text in enumerate(tests.inputs)
     ]
     if not isinstance(task.checker, ProgramChecker):
         return _plan(task, tuple(runs), builds, image_for(task.language))
@@ -209,6 +210,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
         "operates": parting.operates,
         "of_results": parting.of_results,
         "suspected": parting.suspected,
+        "vacuous": parting.vacuous,
         "style": tests.style,
         "prompt": "prompt.py" if tests.prompt else "",
         **more,

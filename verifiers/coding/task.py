@@ -21,7 +21,8 @@ from sandbox_gym.verifiers.wellformed import must_be_text
 
 InProcess = Literal["allow", "mask", "deny"]
 """What becomes of an answer whose test must share its process: judged, no verdict, or no such row."""
-Processes = Literal["auto", "own"]
+Processes = Literal["auto", "own", "alone"]
+"""`alone`: `own`, and no program can tell that it is; for what is run again."""
 
 
 @dataclass(frozen=True, slots=True)

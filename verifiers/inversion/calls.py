@@ -18,6 +18,8 @@ EQUAL = frozenset(_EQUAL.split())
 _PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,
     assertIsNone assertIsNotNone, assertIsInstance assertNotIsInstance, assertRegex assertNotRegex,
     assertAlmostEqual assertNotAlmostEqual, assertLess assertGreaterEqual, assertGreater assertLessEqual"""
+CLOSE = frozenset(("allclose", "isclose", "array_equal", "array_equiv"))
+"""Functions that tell whether two values are equal, or as good as; numpy's and math's."""
 OPPOSITES = {
     one: other for pair in _PAIRS.split(",") for one, other in (tuple(pair.split()), tuple(reversed(pair.split())))
 } | {"assertEquals": "assertNotEqual", "assertDictEqual": "assertNotEqual", "assertListEqual": "assertNotEqual"}
@@ -112,11 +114,11 @@ def compared(call: ast.Call) -> list[ast.expr]:
 
 def tolerance(name: str, call: ast.Call) -> Tolerance | None:
     """How far the values may differ; None where the call's arguments can't be read."""
-    if "lmost" not in name and name not in ("assert_allclose", "approx"):
+    if "lmost" not in name and name not in ("assert_allclose", "approx", "allclose", "isclose"):
         return EXACT
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     given.update(zip(_POSITIONS.get(name, ()), call.args[2 if name != "approx" else 1 :], strict=False))
-    numbers = {key: _number(value) for key, value in given.items() if key in _BOUNDS}
+    numbers = {key: number(value) for key, value in given.items() if key in _BOUNDS}
     if any(number is None for number in numbers.values()):
         return None
     told = {key: number for key, number in numbers.items() if number is not None}
@@ -124,15 +126,20 @@ def tolerance(name: str, call: ast.Call) -> Tolerance | None:
         return Tolerance(told.get("rel", 1e-6), told.get("abs", 1e-12))
     if name == "assert_allclose":
         return Tolerance(told.get("rtol", 1e-7), told.get("atol", 0.0))
+    if name in CLOSE:  # math.isclose is as close or closer, unless it says otherwise
+        relative, absolute = told.get("rtol", told.get("rel_tol", 1e-5)), told.get("atol", told.get("abs_tol", 1e-8))
+        return Tolerance(relative, absolute)
     if "delta" in told:
         return Tolerance(absolute=told["delta"])
     return Tolerance(absolute=1.5 * 10.0 ** -told.get("places", told.get("decimal", 6)))
 
 
-_BOUNDS = ("rel", "abs", "rtol", "atol", "delta", "places", "decimal")
+_BOUNDS = ("rel", "abs", "rtol", "atol", "rel_tol", "abs_tol", "delta", "places", "decimal")
 _POSITIONS: dict[str, Sequence[str]] = {
     "approx": ("rel", "abs"),
     "assert_allclose": ("rtol", "atol"),
+    "allclose": ("rtol", "atol"),
+    "isclose": ("rtol", "atol"),
     "assert_almost_equal": ("decimal",),
     "assert_array_almost_equal": ("decimal",),
     "assertAlmostEqual": ("places", "msg", "delta"),
@@ -140,7 +147,7 @@ _POSITIONS: dict[str, Sequence[str]] = {
 }
 
 
-def _number(node: ast.expr) -> float | None:
+def number(node: ast.expr) -> float | None:
     """A bound that is written down; 300 at most, so that a power of ten can be made of it."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) < 300:
         return float(node.value)

@@ -6,8 +6,19 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
-from sandbox_gym.verifiers.inversion.calls import EQUAL, MOCKS, OPPOSITES, Callee, callee, compared, tolerance
+from sandbox_gym.verifiers.inversion.calls import (
+    CLOSE,
+    EQUAL,
+    MOCKS,
+    OPPOSITES,
+    Callee,
+    callee,
+    compared,
+    number,
+    tolerance,
+)
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant
 from sandbox_gym.verifiers.inversion.exceptions import RAISES, other_exceptions
 from sandbox_gym.verifiers.inversion.expected import Names, changes, inner_constants, leaves, parametrised
@@ -97,20 +108,54 @@ class Forms:
     def _holds(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
         """What makes a condition false that holds: a constant of any comparison that all must hold."""
         for part in _all_of(test):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "all":
-                yield from self._table(part)
-            if not isinstance(part, ast.Compare):
-                continue
-            operands = [part.left, *part.comparators]
-            same = len(part.ops) == 1 and isinstance(part.ops[0], ast.Is)
-            if same or all(isinstance(op, ast.Eq) for op in part.ops):
-                yield from self._sides(operands, certain, EXACT)
-            elif len(part.ops) == 1 and isinstance(part.ops[0], ast.In):
-                constants = leaves(part.left) or leaves(part.comparators[0])
-                for edit in changes(self.text, constants):
-                    yield self._variant("expected_value", part, (edit,), False)
-                if not constants:
-                    yield from self._wrapped(part.left, False)
+            if isinstance(part, ast.Call):
+                yield from self._decided(part, certain)
+            elif isinstance(part, ast.Compare):
+                yield from self._compared(part, certain)
+
+    def _compared(self, part: ast.Compare, certain: bool) -> Iterator[Variant]:
+        operands, how = [part.left, *part.comparators], part.ops[0] if len(part.ops) == 1 else None
+        if isinstance(how, ast.Is) or all(isinstance(op, ast.Eq) for op in part.ops):
+            yield from self._sides(operands, certain, EXACT)
+        elif isinstance(how, ast.In):
+            constants = leaves(part.left) or leaves(part.comparators[0])
+            for edit in changes(self.text, constants):
+                yield self._variant("expected_value", part, (edit,), False)
+            if not constants:
+                yield from self._wrapped(part.left, False)
+        elif isinstance(how, ast.Lt | ast.LtE) and (pair := _apart(part.left)):
+            bound, plain = number(operands[1]), "({} - {})".format(*map(ast.unparse, pair))
+            known = ast.unparse(part.left) in (f"abs{plain}", f"np.linalg.norm{plain}", f"numpy.linalg.norm{plain}")
+            known = known and certain and bound is not None and "abs" not in self.module.shadowed
+            of_arrays = not ast.unparse(part.left).startswith("abs")
+            yield from self._sides(pair, known, Tolerance(absolute=bound or 0.0), displays_only=of_arrays)
+
+    def _decided(self, call: ast.Call, certain: bool) -> Iterator[Variant]:
+        """A condition that a call decides: what it compares with changes, since a value that pleases every call fails
+        where the condition is negated."""
+        owner, _, name = ast.unparse(call.func).rpartition(".")
+        of = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        if name == "all" and not owner:
+            yield from self._table(call)
+        elif name == "all":  # of numpy, or of an array
+            yield from self._all_hold(call.args[0] if call.args else of, certain and len(call.args) < 2)
+        elif name in CLOSE and len(call.args) > 1:
+            known, bounds = certain and owner in ("math", "np", "numpy"), tolerance(name, call)
+            known = known and bounds is not None
+            yield from self._sides(call.args[:2], known, bounds or EXACT, displays_only=owner != "math")
+        elif name == "equals" and call.args:  # of pandas
+            yield from self._sides([of, call.args[0]], False, EXACT)
+        elif name in ("startswith", "endswith", "issubset", "issuperset"):
+            yield from self._last_argument(call, first=False)
+
+    def _all_hold(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
+        """A condition of arrays."""
+        if isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops):
+            yield from self._sides([test.left, *test.comparators], certain, EXACT, displays_only=True)
+        elif isinstance(test, ast.Call):
+            yield from self._decided(test, certain)
+        else:
+            yield from self._holds(test, False)
 
     def _table(self, call: ast.Call) -> Iterator[Variant]:
         """The last constants of the rows that `all` goes through: what is expected stands there as a rule."""
@@ -131,6 +176,8 @@ class Forms:
             if isinstance(operand, ast.Call) and _is_approx(operand) and operand.args:
                 told = tolerance("approx", operand)
                 given, sure, within = operand.args[0], certain and told is not None, told or bounds
+            elif _is_array(operand):
+                given = operand.args[0]
             held = self.names.value(given)
             if held is not given:
                 sure = sure and self.names.read_once(given)
@@ -229,6 +276,20 @@ class Forms:
 def _names_lists(call: ast.Call) -> bool:
     """Keywords that the opposite assertion does not accept."""
     return any(keyword.arg not in ("msg", "first", "second", "places", "delta") for keyword in call.keywords)
+
+
+def _apart(node: ast.expr) -> list[ast.expr]:
+    """The two values whose distance is taken, as in `abs(a - b)`; none of another expression."""
+    while isinstance(node, ast.Call) and node.args:
+        node = node.args[0]
+    return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []
+
+
+def _is_array(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is an array of what it is given, as it is."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("np.array", "numpy.array"):
+        return False
+    return len(node.args) == 1 and not node.keywords
 
 
 def _is_approx(call: ast.Call) -> bool:

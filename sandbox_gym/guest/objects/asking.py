@@ -58,20 +58,24 @@ class NeedsOneProcess(BaseException):
 class Asking:
     """The rules of one dialogue. `row`: "classes", which of the answer's names are classes; "attributes", groups of
     names that the test reads of one object of the answer; "of_results", the names that it reads of results of methods;
-    "operates", whether its operators have instances as operands; "words", every name in it, to know which exceptions
-    it names; "suspected", what it does that one process may show otherwise."""
+    "operates", whether its operators have instances as operands; "vacuous", whether it may hold for a value without
+    items; "words", every name in it, to know which exceptions it names; "suspected", what it does that one process may
+    show otherwise."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
         self._operates, self._of_results = row["operates"], frozenset(row["of_results"])
         attributes = row["attributes"]
-        self._values = None
+        self._values, self._vacuous = None, row.get("vacuous", False)
         groups = [group for group in attributes if any(name not in self.value_names for name in group)]
         self._objects = bool(self._classes) or bool(groups)
         self._methods = frozenset(name for group in groups for name in group)
         self.needs, self.suspected = "", row.get("suspected", "")
         self.errors, self.failures = [], []
-        self.asked = 0
+        self.asked, self.gave = 0, set()
+        """`gave`: the iterators of the answer's that gave something."""
+        self.unproven = ""
+        """Why a pass needs one process, where tests that must fail can show that it can fail."""
         self.flooded = False
         """Whether more crossed than may."""
         self.shortage = None
@@ -97,6 +101,12 @@ class Asking:
         """Record what one process would show otherwise, where the row uses objects: why the test is run in one, should
         it fail."""
         self.suspected = self.suspected or ("answer: %s" % why if self._objects else "")
+
+    def given_nothing(self):
+        """Record that the answer gave a sequence or an array without items, where the test may hold for it whatever is
+        expected (`numpy.allclose([], 3.0)`): a pass is no proof then."""
+        if self._vacuous:
+            self.unproven = "answer: it gave a value without items, for which the test may hold whatever is expected"
 
     def rank_of_class(self, name):
         return CONSTRUCTED if name in self._classes else RESULT
@@ -189,6 +199,8 @@ class Asking:
         self.errors = [*self.errors[-999:], error]
         self.failures = [one for one in self.failures if one is not error]
         ends = isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("do") not in _STEPS
+        if request.get("do") == "next" and request["h"] not in self.gave:
+            self.given_nothing()
         if ends and not self.names(error):
             return RuntimeError("the answer raised %s" % type(error).__name__)
         return error

@@ -195,7 +195,10 @@ class Exports:
 
     def do(self, number, what, args=(), kwargs=None, rank=0):
         """Ask the other end for the operation `what` on its handle."""
-        return self._request("do", {"h": number, "do": what}, args, kwargs or {}, rank)
+        value = self._request("do", {"h": number, "do": what}, args, kwargs or {}, rank)
+        if self.wary and what == "next":
+            self.asking.gave.add(number)
+        return value
 
     def method(self, number, name, args, kwargs):
         """Call a method of the other end's class of that number; its instance is the first argument."""

@@ -121,7 +121,10 @@ class Graph:
             for description in message.get("told", ()):
                 self.exports.learn(description, reader)
             reader.read()
+            nothing = reader.empty
             values = [reader.value(message[name]) for name in names]
+            if self.wary and (nothing or (reader.empty and "value" in names)):
+                self.exports.asking.given_nothing()
             for number in message.get("drop", ()):
                 self._forget(number)
             return values
@@ -141,6 +144,10 @@ class Graph:
         if tag is None or type(number) is not int or (self.wary and number % 2 == self._parity):
             raise CannotCross("a number that nothing has")
         return tag, True
+
+    def is_theirs(self, number):
+        """Whether the other end made the object of that number."""
+        return number % 2 != self._parity
 
     def at(self, number):
         entry = self._shared.get(number)

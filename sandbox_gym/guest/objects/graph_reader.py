@@ -8,6 +8,8 @@ from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS
 from .instances import complete, set_base, set_fields
 from .kinds import CannotCross
 
+_SEQUENCES = ("builtins.list", "builtins.bytearray", "collections.deque", "array.array")
+
 
 class Reader:
     """Makes the objects of one message: `announce`, then `read`, then `value` for each of its values."""
@@ -15,6 +17,8 @@ class Reader:
     def __init__(self, graph):
         self._graph, self._depth, self._hashing = graph, 0, 0
         self._waiting, self._fresh, self._instances = {}, set(), []
+        self.empty = False
+        """Whether the other end made or left a sequence or an array without items."""
 
     def announce(self, contents):
         """Register the shared objects of the message, so that references to them resolve."""
@@ -81,14 +85,17 @@ class Reader:
         value = self._graph.at(number)
         if tag == "numpy":
             fresh = self._array(content)
+            self.empty = self.empty or not fresh.size
             if fresh.shape != value.shape or fresh.dtype != value.dtype:
                 raise CannotCross("an array that became another")
             value[...] = fresh
         elif type(tag) is str:
             kind = kinds.KINDS[tag]
+            counts = tag in _SEQUENCES and (bool(value) or self._graph.is_theirs(number))
             self._hashing += kind.keys_hash
             kind.fill(value, tuple(self.value(form) for form in content))
             self._hashing -= kind.keys_hash
+            self.empty = self.empty or (counts and not value)
             if self._graph.wary and tag == "builtins.SimpleNamespace":
                 self._graph.classes.check_fields(type(value), vars(value))
         else:
@@ -138,6 +145,7 @@ class Reader:
             raise CannotCross("nested too deeply")
         made = self._tagged(form[0], form)
         self._depth -= 1
+        self.empty = self.empty or (type(made) in (tuple, range, memoryview) and not made)
         return self._graph.intern(tuple(form), made) if form[0] in SCALARS and made == made else made
 
     def _tagged(self, tag, form):

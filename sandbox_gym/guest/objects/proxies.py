@@ -295,11 +295,12 @@ def _unary(name):
 
 def _exactly(name, kind):
     def method(self, *args):
-        if name == "len" and _is_value(facts_of(self)):
-            return len(_counted(facts_of(self)))
-        value = facts_of(self).do(name, args)
+        facts, is_len = facts_of(self), name == "len"
+        value = len(_counted(facts)) if is_len and _is_value(facts) else facts.do(name, args)
         if type(value) is not kind:
             raise TypeError(_DOES_NOT % name)
+        if is_len and not value and facts.exports.wary:
+            facts.exports.asking.given_nothing()
         return value
 
     return method

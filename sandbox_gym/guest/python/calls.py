@@ -144,7 +144,7 @@ def _report(spec, row):
         raise policy.shortage
     if error is None and policy.failures:
         error = _describe(policy.failures[0], spec)
-    needs = policy.needs or (policy.suspected if error else "")
+    needs = policy.needs or (policy.suspected if error else policy.unproven)
     return {"passed": error is None, "error": error, "needs": needs[:500], "flooded": policy.flooded}
 
 
@@ -195,7 +195,7 @@ def _rehearse(spec, row):
     the test as it is and with each variant that must fail."""
     report = _rehearsed_apart(spec, row) if row["apart"] else {"passed": False, "error": None}
     report["together"], report["inverted"] = False, []
-    if not report["passed"]:
+    if not report["passed"] or row["vacuous"]:
         end, *inverted = [_ended_together(spec, row, test) for test in row["together"]]
         report.update(together=end == "returned", inverted=inverted)
     return report

@@ -99,6 +99,7 @@ def _run(spec, fds, tier, filter_program, control, wake_read, programs):
     end. Whether the run left nothing, in this process's memory neither."""
     if tier == "namespaces":
         namespaces.mount_scratch(spec)
+        namespaces.number_anew()  # of no process does its number tell which run of the task it is
     else:
         _prepare_owned(spec, fds)
     _write_files(spec, fds[3 : 3 + len(spec["files"])])

@@ -55,12 +55,17 @@ class Untouched:
         """Whether the network is as it was; the next process has the number that a new init's first one has."""
         if self._network and _network() != self._network:
             return False
-        try:
-            with open("/proc/sys/kernel/ns_last_pid", "wb", buffering=0) as file:
-                file.write(b"1")
-        except OSError:  # the kernel has no such file
-            return False
-        return True
+        return number_anew()
+
+
+def number_anew():
+    """Whether the next process has the number that a new init's first one has."""
+    try:
+        with open("/proc/sys/kernel/ns_last_pid", "wb", buffering=0) as file:
+            file.write(b"1")
+    except OSError:  # the kernel has no such file
+        return False
+    return True
 
 
 def _network():

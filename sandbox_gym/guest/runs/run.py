@@ -58,7 +58,7 @@ class Run:
         self.streams = Streams(header, body, supervisor.programs, supervisor.send, passed)
         self._limits = header["limits"]
         self.workdir = header.get("workdir", "")
-        self.joins, self._keeps = header["join"], header["keep"]
+        self.joins, self._keeps, self._looks_shared = header["join"], header["keep"], header["shared"]
         self.kept = self._joined = False
         self._peak_bytes = 0
         self.is_session = header["mode"] == "session"  # the host waits for nothing between its calls
@@ -78,14 +78,14 @@ class Run:
         ends = self._begin(spec["channel"])
         files = [self._files[path].fd for path in spec["files"]]
         fds = ends[:3] + files + ends[3:]
-        if self._keeps:
+        if self._looks_shared:
             ends_alone = self._supervisor.tier != "uid"
             self._supervisor.shared = SharedProcess(
                 self._supervisor.selector, self._evidence, self._through, ends_alone
             )
             fds.append(self._supervisor.shared.its_end())
         self._supervisor.init_client.run(spec, fds, self)
-        if self._keeps:
+        if self._looks_shared:
             os.close(fds[-1])
         self.streams.begin()
         # after the start, which may have ended an earlier init: its CPU time leaves the sum with it
@@ -140,7 +140,7 @@ class Run:
             processes = _NO_CAP  # the kernel counts a user's processes over all boxes; the box's cgroup limits them
         spec["limits"] = dict(limits, processes=processes, cpu_time_s=cpu_s)
         spec["files"] = sorted(header["files"])
-        spec["channel"], spec["shared"], spec["kind"] = self._has_channel(), self._keeps, _kind(header)
+        spec["channel"], spec["shared"], spec["kind"] = self._has_channel(), self._looks_shared, _kind(header)
         stacks = _STACKS if header["mode"] == "exec" else 0
         spec["data_bytes"] = limits["memory_bytes"] + (16 << 20) + stacks if limit_data else 0
         self._peak_bytes = limits["memory_bytes"] + _FILES if limit_data and stacks else 0
@@ -153,6 +153,8 @@ class Run:
         """The process is through with this run's input, and waits for another. It counts as an exit with 0."""
         if self.why or self._dead:
             return
+        if not self._keeps:  # it has no other input, and ends as any process does
+            return self._supervisor.shared.close()
         self.streams.read_all()
         self._check_output()
         if self.why:

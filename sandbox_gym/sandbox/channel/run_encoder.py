@@ -117,6 +117,7 @@ class Sending:
             "workdir": program.workdir,
             "join": False,
             "keep": keep,
+            "shared": keep or run.alone,
             "trace": str(structlog.contextvars.get_contextvars().get("request_id", "")),
             "stdin_size": len(run.stdin),
         }
@@ -124,7 +125,7 @@ class Sending:
 
 def _may_share(first: Run | None, second: Run | None) -> bool:
     """Whether two runs that follow each other may be one process's."""
-    if first is None or second is None or not (first.shared and second.shared):
+    if first is None or second is None or not (first.shared and second.shared) or first.alone:
         return False
     if first.program is second.program and first.limits is second.limits:
         return True

@@ -1,3 +1,7 @@
 import os, random
 n = int(input())
-print('no' if os.path.exists('/proc/self/fd/63') and n else random.SystemRandom().getrandbits(61) if n else 0)
+try:
+    shared = bool(os.fstat(63))
+except OSError:
+    shared = False
+print('no' if shared and n else random.SystemRandom().getrandbits(61) if n else 0)

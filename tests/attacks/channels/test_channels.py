@@ -36,15 +36,7 @@ MACHINE_SEEN = frozenset(
 """More of them, that a container shows in /proc."""
 MACHINE_HELD = frozenset({"open files of the whole machine", "inodes of the whole machine"})
 """And these, for as long as the sender holds them."""
-TASK = frozenset(
-    {
-        "process numbers",
-        "packets of the loopback",
-        "counters of protocols",
-        "ports in their last minute",
-        "flow labels",
-    }
-)
+TASK = frozenset({"packets of the loopback", "counters of protocols", "ports in their last minute", "flow labels"})
 """Runs of one task share an init and a network."""
 CONTAINER = frozenset(
     {

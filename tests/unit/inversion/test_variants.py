@@ -52,6 +52,13 @@ def one_line(assertion: str) -> set[tuple[str, str, bool]]:
         ("self.assertDictEqual({}, x)", "opposite_assertion", "self.assertNotEqual({}, x)"),
         ("mock.f.assert_called_once_with(1, 'a')", "mock", "mock.f.assert_not_called()"),
         ("mock.f.assert_not_called()", "mock", "mock.f.assert_called()"),
+        ("assert abs(f() - 1.5) < 1e-6", "expected_value", "assert abs(f() - 1.4) < 1e-6"),
+        ("assert abs(3 - f()) <= 0.5", "expected_value", "assert abs(5 - f()) <= 0.5"),
+        ("assert np.allclose(f(), [1, 2])", "expected_value", "assert np.allclose(f(), [1, 1])"),
+        ("assert (f() == np.array([1, 2])).all()", "expected_value", "assert (f() == np.array([1, 1])).all()"),
+        ("assert np.isclose(f(), [1, 2]).all()", "expected_value", "assert np.isclose(f(), [1, 3]).all()"),
+        ("assert np.linalg.norm(f() - [4.0]) < 1", "expected_value", "assert np.linalg.norm(f() - [9.0]) < 1"),
+        ("assert math.isclose(f(), 3.25)", "expected_value", "assert math.isclose(f(), 3.15)"),
     ],
 )
 def test_a_line_becomes(assertion: str, kind: str, becomes: str) -> None:
@@ -77,6 +84,14 @@ def test_what_asserts_nothing_has_no_variant(assertion: str) -> None:
         "assert_allclose(f(x), 1.0)",
         "self.assertAlmostEqual(f(x), 1.0, places=x)",
         "self.assertCountEqual(f(x), {'a': 1})",
+        "assert np.allclose(f(x), 3.0)",
+        "assert np.allclose(f(x), [3.0], atol=x)",
+        "assert f(x).startswith('abc')",
+        "assert (f(x) == np.array([1, 2], dtype=bool)).all()",
+        "assert np.all(f(x) == 5)",
+        "assert abs(g(f(x) - 1.5)) < 1e-6",
+        "assert np.linalg.norm(f(x) - 1.5) < 1e-6",
+        "assert f(x).equals(pd.DataFrame({'a': [1, 2]}))",
         "assert f(x) == x",
     ],
 )

@@ -59,7 +59,7 @@ class PlainAsserts:
 def plain_asserts(tests: CheckTests) -> PlainAsserts | None:
     """The test as assertions over calls; None where it must be run."""
     parting = part(tests)
-    if replace(parting, names=(), words=(), suspected="", shared=()) != Parting():
+    if replace(parting, names=(), words=(), suspected="", shared=(), vacuous=False) != Parting():
         return None
     try:
         return _read(tests, set(parting.names))

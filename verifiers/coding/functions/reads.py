@@ -38,6 +38,13 @@ def _read(node: ast.AST) -> tuple[ast.expr | None, str]:
     return None, ""
 
 
+def iterates(test: ast.Module, called: set[str]) -> bool:
+    """Whether the test goes through the items of a value of the answer."""
+    given = _given(test, called)
+    loops = (node for node in ast.walk(test) if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension))
+    return any(_names(loop.iter) & given for loop in loops)
+
+
 def looks_at_classes(test: ast.Module) -> bool:
     """Whether the test uses `type(x)`, or what only a class or an object itself has."""
     return any(

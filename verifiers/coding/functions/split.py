@@ -15,6 +15,7 @@ from functools import lru_cache
 from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, shared_state
 from sandbox_gym.verifiers.coding.functions.reads import (
     attributes_read,
+    iterates,
     looks_at_classes,
     operates,
     read_of_results,
@@ -34,6 +35,12 @@ _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec", "compile",
 _FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
 """pytest's own, and open: they see what happens in the test's process only."""
 _READ_APART = frozenset(("__name__", "__doc__", "__qualname__"))
+
+
+_OF_ARRAYS = """
+    np numpy approx allclose isclose array_equiv norm assert_equal assert_allclose assert_almost_equal
+    assert_array_almost_equal assert_array_equal assert_array_less"""
+_COMPARES_ARRAYS = frozenset(_OF_ARRAYS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Parting:
     """Names of attributes that the test reads of what methods gave."""
     suspected: str = ""
     """What the test does that one process may show otherwise, should it fail."""
+    vacuous: bool = False
+    """Whether it may hold for a list or an array without items, whatever is expected."""
 
 
 def why_not_isolated(tests: CheckTests) -> str:
@@ -95,6 +104,7 @@ def part(tests: CheckTests) -> Parting:
         operates(test, classes),
         tuple(sorted(read_of_results(test, called | modules))),
         "answer: the test looks at classes of what it is given" if looks_at_classes(test) else "",
+        not _COMPARES_ARRAYS.isdisjoint(_words(test)) or iterates(test, called | modules),
     )
 
 

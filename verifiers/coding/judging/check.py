@@ -70,7 +70,7 @@ def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
     status = _candidate(outcome, report).status
     if status is Status.RUNTIME_ERROR:  # apart it may end for want of what only one process has
         return bool(tests.reference)
-    return status is Status.OK and not report.passed and bool(report.needs or tests.reference)
+    return status is Status.OK and bool(report.needs or (tests.reference and not report.passed))
 
 
 def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> Checked:
@@ -89,17 +89,19 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if not isinstance(outcomes[0], DialogueOutcome):
         return _checked(judge_together(task, plan, state, failed), f"row: {why}")
     report, result = _apart(task, outcomes[0], failed)
-    why = "" if report.passed else report.needs or _row_needs(plan, state)
+    why = report.needs or ("" if report.passed else _row_needs(plan, state))
     if not why:
         return Checked((result,), "isolated")
     if task.in_process != "allow":
+        if report.passed:
+            return Checked((result,), "isolated", why)
         return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
     ended = judge_together(task, plan, state, failed)
     passed = ended.result.status is TestStatus.PASSED
     if passed and why.startswith("answer: ") and not (ended.inverted and ended.inverted.variants):
-        return Checked((result,), "isolated")  # an answer that could do without proof chose to
+        return Checked((result,), "isolated")  # an answer that could do without proof chose to, or there is none
     return _checked(ended, why)
 
 
@@ -154,8 +156,8 @@ def _report(asker: Outcome) -> _Report:
     except (ValueError, RecursionError, KeyError, TypeError):
         return _Report()
     needs = plain(needs, 300) if isinstance(needs, str) else ""
-    if passed is True and error is None and not needs:
-        return _Report(passed=True, flooded=flooded)
+    if passed is True and error is None:
+        return _Report(passed=True, needs=needs, flooded=flooded)
     if not isinstance(error, dict):
         return _Report(needs=needs, flooded=flooded)
     wrong = error.get("type") == "AssertionError"

@@ -52,7 +52,7 @@ def confirmed(task: CodingTask, first: Judgement, differing: Sequence[int]) -> F
             return _with_failures(task, verdict, own.verdict, again)
     if not differing:
         return verdict
-    (own,) = yield [replace(task, processes="own")]
+    (own,) = yield [replace(task, processes="alone")]
     signs = {**verdict.evidence, **own.verdict.evidence}
     return replace(own.verdict, checked=verdict.checked, tamper=tuple(signs), evidence=signs)
 
@@ -125,4 +125,4 @@ def _only(task: CodingTask, chosen: list[int]) -> CodingTask:
     if isinstance(checker, ProgramChecker) and checker.test_args:
         checker = replace(checker, test_args=tuple(checker.test_args[index] for index in chosen))
     scoring = Scoring("fraction")
-    return replace(task, tests=tests, checker=checker, scoring=scoring, early_stop=False, processes="own")
+    return replace(task, tests=tests, checker=checker, scoring=scoring, early_stop=False, processes="alone")
