@@ -4,7 +4,8 @@ text.
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.shapes import assigned, split_top
 from sandbox_gym.verifiers.math.expressions.tex import normalise
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
@@ -14,7 +15,14 @@ from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
-from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
+from sandbox_gym.verifiers.math.rungs.texts import (
+    opposite_words,
+    same_choice,
+    same_decimal_comma,
+    same_integer,
+    same_points,
+    same_text,
+)
 
 _NESTED_COLLECTIONS = 4
 
@@ -42,6 +50,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),
+        opposite_words(gold, answer),
         same_integer(gold, answer),
         same_decimal_comma(gold, answer),
         same_choice(gold, answer, options),
@@ -57,6 +66,10 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
 def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0) -> Decision | None:
     """Compares what is right of `=`; members of collections are compared here too."""
     (left, first), (right, second) = assigned(gold), assigned(answer)
+    sides = split_top(second, "=")
+    chain = not depth and not right and len(sides) > 2 and "=" not in gold
+    if chain and all(try_evaluate(side) for side in sides[1:]):  # m+n = 35+7 = 42
+        second = sides[-1].strip()
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call
     if depth and (same := same_text(first, second)):

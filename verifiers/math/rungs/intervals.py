@@ -24,6 +24,8 @@ _SET_BUILDER = re.compile(
 )
 _ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
 _REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›) ?(?=[a-z] ?\\ne(?![a-z]))")
+_NEITHER = re.compile(r"^[a-z] ?\\ne ?([^<>=a-z\\]{1,60},[^<>=a-z\\]{1,60})$")
+"""`x \\ne 0, 2`."""
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
 _OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
@@ -120,6 +122,8 @@ def _region(text: str) -> Region | None:
     if builder:
         text = builder.group(1).strip()
     text = _REAL.sub("", text)
+    if others := _NEITHER.match(text):
+        return _without(split_top(others[1], ","))
     if _OPERATORS.search(text):
         return _by_comma(text) if "," in text else _relation(text)
     text = _IN.sub("", text)
