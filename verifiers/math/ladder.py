@@ -7,6 +7,7 @@ from __future__ import annotations
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.shapes import assigned, split_top
 from sandbox_gym.verifiers.math.expressions.tex import normalise
+from sandbox_gym.verifiers.math.expressions.values import symbol, variables
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
@@ -25,6 +26,7 @@ from sandbox_gym.verifiers.math.rungs.texts import (
 )
 
 _NESTED_COLLECTIONS = 4
+_UNREAD = symbol("unread")
 
 
 def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
@@ -68,7 +70,7 @@ def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0)
     (left, first), (right, second) = assigned(gold), assigned(answer)
     sides = split_top(second, "=")
     chain = not depth and not right and len(sides) > 2 and "=" not in gold
-    if chain and all(try_evaluate(side) for side in sides[1:]):  # m+n = 35+7 = 42
+    if chain and not any(variables(try_evaluate(side) or _UNREAD) for side in sides[1:]):  # m+n = 35+7 = 42
         second = sides[-1].strip()
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call
