@@ -146,6 +146,16 @@ EQUAL = [
     ("25\\%\\text{ decrease}", "25\\%"),
     ("\\text{odd}", "\\text{an odd function}"),
     ("\\text{no solution}", "\\text{The equation has no real solutions}"),
+    ("(1\\,2\\,3)(4\\,5)", "(5\\ 4)(2\\ 3\\ 1)"),
+    ("\\text{(a) }5\\text{ (b) }7", "(b) 7; (a) 5"),
+    ("(0,1)\\cup\\{2\\}", "0<x<1\\text{ or }x=2"),
+    ("m\\le-2\\text{ or }m=1", "(-\\infty,-2]\\cup\\{1\\}"),
+    ("\\{-3\\}\\cup[0,\\infty)", "x=-3\\text{ or }x\\ge0"),
+    ("x=1,\\ y=2", "x=1 \\quad y=2"),
+    ("\\frac{L}{R}\\ln 2", "\\ln2\\cdot\\frac{L}{R}"),
+    ("\\text{Fe}^{3+}", "\\mathrm{Fe^{3+}}"),
+    ("\\text{C}_6\\text{H}_{12}\\text{O}_6", "\\mathrm{C_6H_{12}O_6}"),
+    ("0", "m-n=5-5=0"),
 ]
 UNEQUAL = [
     ("5", "\\text{The answer is not 5}"),
@@ -170,6 +180,20 @@ UNEQUAL = [
     ("2", "2\\text{ when }n\\text{ is even}"),
     ("B", "[[A=B]]"),
     ("\\text{even}", "\\text{odd function}"),
+    ("(1\\,2\\,3)", "(1\\,3\\,2)"),
+    ("(1\\,2\\,3)", "6"),
+    ("\\text{(a) }5\\text{ (b) }7", "(b) 5; (a) 7"),
+    ("(0,1)\\cup\\{2\\}", "(0,1)\\cup\\{3\\}"),
+    ("(0,1)\\cup\\{2\\}", "0<x<1"),
+    ("2", "x=1 \\quad y=2"),
+    ("x=1,\\ y=2", "x=2 \\quad y=1"),
+    ("\\gcd(m,n)", "\\gcd(m,k)"),
+    ("\\gcd(m,n)", "1"),
+    ("n\\text{ odd}", "n\\text{ even}"),
+    ("n\\text{ odd}", "n"),
+    ("n\\ge 3", "n\\ge3\\text{ odd}"),
+    ("4", "x=5 and x=4"),
+    ("e^{10000}+1", "e^{10000}"),
 ]
 
 

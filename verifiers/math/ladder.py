@@ -7,7 +7,7 @@ from __future__ import annotations
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.shapes import assigned, split_top
 from sandbox_gym.verifiers.math.expressions.tex import normalise
-from sandbox_gym.verifiers.math.expressions.values import symbol, variables
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
@@ -19,6 +19,7 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.texts import (
     opposite_words,
     same_choice,
+    same_cycles,
     same_decimal_comma,
     same_integer,
     same_points,
@@ -26,7 +27,6 @@ from sandbox_gym.verifiers.math.rungs.texts import (
 )
 
 _NESTED_COLLECTIONS = 4
-_UNREAD = symbol("unread")
 
 
 def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decision | None:
@@ -53,6 +53,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     for found in (
         same_text(gold, answer),
         opposite_words(gold, answer),
+        same_cycles(gold, answer),
         same_integer(gold, answer),
         same_decimal_comma(gold, answer),
         same_choice(gold, answer, options),
@@ -70,7 +71,8 @@ def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0)
     (left, first), (right, second) = assigned(gold), assigned(answer)
     sides = split_top(second, "=")
     chain = not depth and not right and len(sides) > 2 and "=" not in gold
-    if chain and not any(variables(try_evaluate(side) or _UNREAD) for side in sides[1:]):  # m+n = 35+7 = 42
+    known = [try_evaluate(side) for side in sides[1:]] if chain else []
+    if known and not any(value is None or variables(value) for value in known):  # m+n = 35+7 = 42
         second = sides[-1].strip()
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call

@@ -45,7 +45,9 @@ _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Z
 _FACTORIAL_RAISED = re.compile(r"(?<![A-Za-z0-9)}])([0-9]{1,9}|[a-z]|\([^()]{1,40}\))!(?= ?\^)")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
 _FACTOR_BEHIND = re.compile(
-    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)" + _POWER + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})) ?(?=\*)"
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)"
+    + _POWER
+    + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})|[0-9]{1,3}) ?(?=\*)"
 )
 """math-verify takes sin x * y for sin(xy)."""
 _BINOM_PAIR = re.compile(r"\\binom ?([A-Za-z0-9]) ?([A-Za-z0-9])")

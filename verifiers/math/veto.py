@@ -113,6 +113,8 @@ def _no_equation(gold: str, answer: str) -> Decision | None:
     """The library takes `y' + y = 0` for its right side, `f'(x) = 2x` for `f(x) = 2x`, and `-y = 2` for 2."""
     if _NEGATED.search(answer) and not _NEGATED.search(gold):
         return Decision(False, "equation", "the negative of what is asked for")
+    if any(name in gold + answer for name in ("\\gcd", "\\lcm")) and len(set(map(_letters, (gold, answer)))) > 1:
+        return Decision(False, "number", "the divisors of other numbers")
     names = [assigned(text)[0] for text in (gold, answer)]
     if len({tuple(sorted(_PARTIAL.findall(assigned(text)[1]))) for text in (gold, answer)}) > 1:
         return Decision(False, "equation", "another derivative")
@@ -171,11 +173,14 @@ def _other_variables(gold: str, answer: str) -> Decision | None:
     return None
 
 
+def _letters(text: str) -> frozenset[str]:
+    """The variables, and commands that may be some."""
+    return frozenset(found[0] for found in _VARIABLE.finditer(text) if found.lastindex) - {"\\gcd", "\\lcm"}
+
+
 def _other_case(gold: str, answer: str) -> Decision | None:
     """The library reads every letter in lower case: `GM/r` is no `Gm/r`. One letter alone may be of either case."""
-    first, second = (
-        {found[0] for found in _VARIABLE.finditer(text) if found.lastindex} - {"C", "c"} for text in (gold, answer)
-    )
+    first, second = (_letters(text) - {"C", "c"} for text in (gold, answer))
     lowered = [{name.lower(): name for name in names} for names in (first, second)]
     other = {name for name in first ^ second if all(name.lower() in names for names in lowered)}
     low, read = gold.lower(), read_parts(gold)

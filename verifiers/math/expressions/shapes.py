@@ -87,6 +87,8 @@ def assigned(text: str) -> tuple[str, str]:
         return "", text
     name, rest = re.sub(r"\s", "", found.group(1)), found.group(2).strip()
     parts = split_top(rest, "=")
+    if "or" in rest and any(sign in rest for sign in ("<", ">", "\\le", "\\ge")):
+        return "", text  # x = 1 or x > 2
     if len(parts) > 1:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text

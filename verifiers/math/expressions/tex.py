@@ -60,7 +60,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textsf texttt textnormal mbox hbox operatorname"
 _TEXT_COMMANDS += " mathrm mathbf mathit mathsf mathtt mathop"
 _TEXT = re.compile(
-    rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{((?:[^{{}}]|\^\{{-?[0-9]\}})*)\}}|(?<=\s)([A-Za-z]))"
+    rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{((?:[^{{}}]|[_^]\{{[-+0-9]{{1,3}}\}})*)\}}|(?<=\s)([A-Za-z]))"
 )
 _UNIT_VECTOR = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat)"
@@ -82,6 +82,7 @@ _DECIMAL_COMMA = re.compile(r"(?<=[0-9])\{,\}(?=[0-9](?![0-9]{2}(?![0-9])))")
 _OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it)(?![A-Za-z]) ?([^{}]{1,80})\}")
 _CHOOSE = re.compile(r"\{ ?([^{}]{1,40}?) ?\\choose ?([^{}]{1,40}?) ?\}")
 _SIUNITX = re.compile(r"\\(?:num(?:print)? ?\{([^{}]{1,60})\}|(?:SI|qty) ?\{([^{}]{1,60})\} ?\{([^{}]{0,60})\})")
+_CHEMICAL = re.compile(r"(?:[A-Z][a-z]?(?:_?[0-9]|[_^]\{[-+0-9]{1,3}\}|[_^][-+0-9])*){1,12}")
 _FORMULA = re.compile(r"\\ce ?\{([A-Za-z0-9()]{1,40})\}")
 _LAYOUT = re.compile(
     r"\\(?:left|right) ?\.(?![0-9])|"
@@ -105,6 +106,7 @@ _LINK = re.compile(r"‹ ?(?:(或者?|oder|ou)|(?:并?且|和|与|及|und|et)) ?
 _LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
 _OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+:?")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
+_AFTER_COMMAND = re.compile(r"(\\[A-Za-z]+) (?=[0-9])")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
 _ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}|(?<=\^)\{([A-Za-z0-9])\}(?![A-Za-z0-9])")
@@ -145,7 +147,7 @@ def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
     plain = _ONE_SCRIPT.sub(r"\1\2", normal.replace("‹", "").replace("›", ""))
-    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])|(?<=\\[a-z]e) (?=[0-9])", "", _SPACES.sub(" ", plain)).strip()
+    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _AFTER_COMMAND.sub(r"\1", _SPACES.sub(" ", plain))).strip()
 
 
 def _measured(found: re.Match[str]) -> str:
@@ -171,7 +173,7 @@ def _marked(command: re.Match[str]) -> str:
     """A text command's words between marks; a number, a single letter or a formula in it stands for itself."""
     inner = command.group(2) if command.group(2) is not None else command.group(3)
     if "{" in inner and parse_unit(_SPACING.sub(" ", inner.replace("\\cdot", " "))) is None:
-        return command.group()
+        return inner if _CHEMICAL.fullmatch(inner) else command.group()
     bare = inner.strip()
     rest = command.string[command.end() : command.end() + 12]
     if function := operator(bare, rest, words=command.group(1) not in ("operatorname", "mathop")):

@@ -27,15 +27,18 @@ _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
-_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})| function$")
+_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})| (?:function|triangle)$")
 _OPPOSITES = (
     "north south;east west;northward southward;eastward westward;northeast southwest;northwest southeast;left right;"
     "up down;upward downward;upwards downwards;above below;over under;before after;more less;more fewer;"
     "increase decrease;increased decreased;rise fall;gain loss;profit loss;maximum minimum;max min;largest smallest;"
-    "clockwise counterclockwise;clockwise anticlockwise;inward outward;forward backward;forwards backwards;ahead behind"
+    "clockwise counterclockwise;clockwise anticlockwise;inward outward;forward backward;forwards backwards;"
+    "ahead behind;odd even"
 )
 _PAIRS = tuple(pair.split() for pair in _OPPOSITES.split(";"))
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_PARITY = re.compile(r"[a-z0-9] ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$")
+_CYCLE = re.compile(r"\(([0-9]{1,3}(?: [0-9]{1,3})+)\) ?")
 _BEARING = re.compile(r"\b((?:north|south|east|west) of (?:north|south|east|west))\b")
 _CAPITAL = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
@@ -127,7 +130,24 @@ def opposite_words(gold: str, answer: str) -> Decision | None:
     opposite = any({one, other} <= mine ^ theirs and (one in mine) != (other in mine) for one, other in _PAIRS)
     bearings = set(_BEARING.findall(first)), set(_BEARING.findall(second))
     opposite = opposite or (all(bearings) and bearings[0] != bearings[1])
+    opposite = opposite or _PARITY.findall(first) != _PARITY.findall(second)
     return Decision(False, "words", "the opposite word") if opposite else None
+
+
+def same_cycles(gold: str, answer: str) -> Decision | None:
+    """Permutations in cycles, `(1 2 3)(4 5)`, which are no products."""
+    cycles = [_CYCLE.findall(text) if not _CYCLE.sub("", text) else [] for text in (gold, answer)]
+    if not any(cycles):
+        return None
+    mine, theirs = (sorted(map(_from_least, each)) for each in cycles)
+    equal = mine == theirs
+    return Decision(equal, "cycles", "the same permutation" if equal else "no such permutation")
+
+
+def _from_least(cycle: str) -> list[int]:
+    members = [int(member) for member in cycle.split()]
+    first = members.index(min(members))
+    return members[first:] + members[:first]
 
 
 def same_points(gold: str, answer: str) -> Decision | None:
