@@ -130,7 +130,7 @@ DECIDED = [
     ("number", True, "0.5", "\\dfrac{1}{2}"),
     ("number", True, "½", "0.5"),
     ("text", True, "x²", "x^2"),
-    ("number", True, "4√2", "4\\sqrt{2}"),
+    ("text", True, "4√2", "4\\sqrt{2}"),
     ("number", True, "10⁻³", "0.001"),
     ("number", True, "1 000 000", "1000000"),
     ("number", True, "5", "\\text{five}"),

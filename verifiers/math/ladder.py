@@ -4,8 +4,10 @@ text.
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.math.expressions.shapes import assigned
+from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
+from sandbox_gym.verifiers.math.expressions.shapes import assigned, split_top
 from sandbox_gym.verifiers.math.expressions.tex import normalise
+from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
@@ -14,7 +16,15 @@ from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
-from sandbox_gym.verifiers.math.rungs.texts import same_choice, same_decimal_comma, same_integer, same_points, same_text
+from sandbox_gym.verifiers.math.rungs.texts import (
+    opposite_words,
+    same_choice,
+    same_cycles,
+    same_decimal_comma,
+    same_integer,
+    same_points,
+    same_text,
+)
 
 _NESTED_COLLECTIONS = 4
 
@@ -42,6 +52,8 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),
+        opposite_words(gold, answer),
+        same_cycles(gold, answer),
         same_integer(gold, answer),
         same_decimal_comma(gold, answer),
         same_choice(gold, answer, options),
@@ -57,6 +69,11 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
 def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0) -> Decision | None:
     """Compares what is right of `=`; members of collections are compared here too."""
     (left, first), (right, second) = assigned(gold), assigned(answer)
+    sides = split_top(second, "=")
+    chain = not depth and not right and len(sides) > 2 and "=" not in gold
+    known = [try_evaluate(side) for side in sides[1:]] if chain else []
+    if known and not any(value is None or variables(value) for value in known):  # m+n = 35+7 = 42
+        second = sides[-1].strip()
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call
     if depth and (same := same_text(first, second)):

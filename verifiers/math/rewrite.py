@@ -30,6 +30,7 @@ _COMMANDS = {"infinity": "\\infty ", "oo": "\\infty ", "infty": "\\infty "}
 _SCIENTIFIC = re.compile(r"(?<![\w.\\])([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE]([+-]?[0-9]{1,4})(?![\w.])")
 _MIXED = re.compile(r"(?<![0-9.)}/^_])([0-9]{1,9}) +([0-9]{1,9})\s*/\s*([0-9]{1,9})(?![0-9.])")
 _DEGREES = r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?\^\\circ"
+_IN_DEGREES = re.compile(_DEGREES)
 _WHOLE_ANGLE = re.compile(rf"(-?){_DEGREES}")
 _INVERSE = re.compile(r"\\(?:arc[a-z]{3,4}|(?:sin|cos|tan|cot|sec|csc) ?\^ ?\{ ?-1 ?\})")
 _POWER = r"(?: ?\^ ?(?:[0-9]|\{[0-9]{1,3}\}))?"
@@ -44,10 +45,15 @@ _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Z
 _FACTORIAL_RAISED = re.compile(r"(?<![A-Za-z0-9)}])([0-9]{1,9}|[a-z]|\([^()]{1,40}\))!(?= ?\^)")
 _LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
 _FACTOR_BEHIND = re.compile(
-    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)" + _POWER + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})) ?(?=\*)"
+    r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)"
+    + _POWER
+    + r") ?((?:[0-9]{1,3} ?)?(?:[A-Za-z]|\\[a-z]{2,8})|[0-9]{1,3}) ?(?=\*)"
 )
 """math-verify takes sin x * y for sin(xy)."""
 _BINOM_PAIR = re.compile(r"\\binom ?([A-Za-z0-9]) ?([A-Za-z0-9])")
+_CURRENT = re.compile(r"(\\[A-Za-z]+)|I(?= ?_)")
+_TO_THE_T = re.compile(r"(?<!matrix\})\^ ?(?:\{ ?T ?\}|T)")
+"""math-verify reads I_1 and I_2 as unit matrices, and drops ^T."""
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
 _DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
 
@@ -69,6 +75,7 @@ def _rewritten(text: str) -> str:
     text = _FACTORIAL_RAISED.sub(r"(\1!)", text)
     text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
     text = _BINOM_PAIR.sub(r"\\binom{\1}{\2}", text) if "binom" in text else text
+    text = _TO_THE_T.sub(r"^{\\Psi_{t}}", _CURRENT.sub(lambda found: found[1] or "\\Xi ", text))
     text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))
     text = _ANGLE.sub(lambda found: f"\\{found[1]}(\\frac{{{found[2] or found[3] or found[4]}\\pi}}{{180}})", text)
     if "*" in text:
@@ -86,6 +93,9 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
         if _INVERSE.search(one) and (degrees := _WHOLE_ANGLE.fullmatch(other)):
             radians = f"{degrees[1]}\\frac{{{degrees[2]}\\pi}}{{180}}"
             first, second = (first, radians) if one is first else (radians, second)
+        if "\\circ" in one and "+" in one and "\\pi" in other and "\\circ" not in other:
+            radians = _IN_DEGREES.sub(r"\\frac{\1\\pi}{180}", one)
+            first, second = (radians, second) if one is first else (first, radians)
     return _rewritten(first), _rewritten(second)
 
 

@@ -23,7 +23,7 @@ _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial(?! ?\()"
     r"|permutations?|cyclic|or [a-z]{4,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
-    r"|\b(?:if(?! and only)|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
+    r"|\b(?:if(?! and only)|when|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
 _GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
@@ -39,8 +39,11 @@ _MULTIPLE = re.compile(
     r"[(\[]?\\begin\{(?:[pbB]|small)?matrix\}"
 )
 """A number times a matrix, which is a matrix; a determinant is none."""
+_FRACTIONAL = re.compile(r"\\\{ ?[0-9]{0,9} ?n? ?[a-df-hj-z] ?\\\}$")
+"""`\\{x\\}`, which the library takes for x."""
 _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
-_VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{2,}|([A-Za-z])")
+_VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{3,}|([A-Za-z])")
+_PARTIAL = re.compile(r"\\partial ?(?:\^ ?\{?[0-9]\}? ?)?\{?(\\?[A-Za-z]+)")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -96,6 +99,8 @@ def _other_shape(gold: str, answer: str) -> Decision | None:
     kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
     if kinds == {"tuple", "set"}:
         return Decision(False, "collection", "a tuple is not a set")
+    if kinds == {"scalar", "set"} and any(map(_FRACTIONAL.match, (gold, answer))):
+        return Decision(False, "collection", "a fractional part")
     if len(kinds) > 1 and ("vmatrix}" in gold or "vmatrix}" in answer):
         return Decision(False, "collection", "a determinant is a number")
     if kinds != {"matrix", "scalar"} or "\\begin{" not in gold + answer:
@@ -108,7 +113,11 @@ def _no_equation(gold: str, answer: str) -> Decision | None:
     """The library takes `y' + y = 0` for its right side, `f'(x) = 2x` for `f(x) = 2x`, and `-y = 2` for 2."""
     if _NEGATED.search(answer) and not _NEGATED.search(gold):
         return Decision(False, "equation", "the negative of what is asked for")
+    if any(name in gold + answer for name in ("\\gcd", "\\lcm")) and len(set(map(_letters, (gold, answer)))) > 1:
+        return Decision(False, "number", "the divisors of other numbers")
     names = [assigned(text)[0] for text in (gold, answer)]
+    if len({tuple(sorted(_PARTIAL.findall(assigned(text)[1]))) for text in (gold, answer)}) > 1:
+        return Decision(False, "equation", "another derivative")
     if all(names) and names[0].count("'") != names[1].count("'"):
         return Decision(False, "equation", "another derivative")
     if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
@@ -164,13 +173,19 @@ def _other_variables(gold: str, answer: str) -> Decision | None:
     return None
 
 
+def _letters(text: str) -> frozenset[str]:
+    """The variables, and commands that may be some."""
+    return frozenset(found[0] for found in _VARIABLE.finditer(text) if found.lastindex) - {"\\gcd", "\\lcm"}
+
+
 def _other_case(gold: str, answer: str) -> Decision | None:
     """The library reads every letter in lower case: `GM/r` is no `Gm/r`. One letter alone may be of either case."""
-    first, second = (
-        {found[0] for found in _VARIABLE.finditer(text) if found.lastindex} - {"C", "c"} for text in (gold, answer)
-    )
-    other = {name for name in second - first if name.lower() in map(str.lower, first - second)}
-    read = read_parts(gold)
+    first, second = (_letters(text) - {"C", "c"} for text in (gold, answer))
+    lowered = [{name.lower(): name for name in names} for names in (first, second)]
+    other = {name for name in first ^ second if all(name.lower() in names for names in lowered)}
+    low, read = gold.lower(), read_parts(gold)
+    if gold.isalpha() and {gold, answer} <= {low, low.title(), low.upper()}:
+        return None  # a word
     if not other or len(gold) == 1 or (read and read.kind.unit):
         return None
     return Decision(False, "number", f"{', '.join(sorted(other))} in another case")

@@ -31,6 +31,8 @@ SHOWN = 2000
 DIGITS = 30
 EXACT = sympy.Float("1e-25")
 ROUNDED = sympy.Float("5e-3")
+LARGE = sympy.Float("1e9")
+MOST_DIGITS = 20_000
 NAME = re.compile(r"(?:[^=<>,;0-9]|(?<=_)[0-9]|(?<=_\{)[0-9])*=(?=[^=]+$)")
 SIGNS = re.compile(r"(?:[\s:#*∴⇒→∼≃]|\\(?:approx|sim|therefore|implies|[rR]ightarrow)\b|[A-Za-z]?\s*\\to\b)+")
 """What may stand before a value, though LaTeX's parser does not read it."""
@@ -108,7 +110,11 @@ def _equal(gold, answer, request):
         equal = verify(
             gold, answer, request["precision"], strict=request["strict"], timeout_seconds=None, raise_on_error=True
         )
-        return _near(gold, answer) if equal else _same_number(gold, answer) or _same_integral(gold, answer, request)
+        return (
+            _near(gold, answer)
+            if equal
+            else _same_number(gold, answer, request) or _same_integral(gold, answer, request)
+        )
     except MemoryError:
         raise
     except Exception:
@@ -130,22 +136,41 @@ def _near(gold, answer):
     sizes = [_size(one) for one in (gold, answer, gold.doit() - answer.doit())]
     if None in sizes:
         return True
-    inexact = gold.has(sympy.Float) or answer.has(sympy.Float)
-    return bool(sizes[2] <= max(sizes[:2]) * (ROUNDED if inexact else EXACT))
+    if gold.has(sympy.Float) or answer.has(sympy.Float):
+        return bool(sizes[2] <= max(sizes[:2]) * ROUNDED)
+    return _agree(gold, answer, sizes)
 
 
-def _same_number(gold, answer):
+def _agree(gold, answer, sizes):
+    """Whether exact numbers are the same: to 25 digits, and large ones also behind the point, since e^100 + 1 and e^100
+    have 43 digits in common."""
+    size = max(sizes[:2])
+    if size < LARGE or sizes[2] > size * EXACT:
+        return bool(sizes[2] <= size * EXACT)
+    digits = 2 * int(sympy.log(size, 10)) + DIGITS
+    difference = (gold - answer).doit()
+    if digits > MOST_DIGITS:
+        return bool(difference == 0)
+    return bool(sympy.Abs(difference.evalf(DIGITS, maxn=digits)) * size < EXACT)
+
+
+def _same_number(gold, answer, request):
     """Whether both are exact numbers of the same value, which the library does not see of each: e^(2 pi i/3) is
     (-1 + i sqrt 3)/2."""
     pair = [_right_side(one) for one in (gold, answer)]
     if not all(isinstance(one, sympy.Expr) for one in pair):
         return False
     pair = [one.subs({name: sympy.I for name in one.free_symbols if name.name == "i"}) for one in pair]
-    if not all(one.is_number and not one.has(sympy.Float) for one in pair) or all(one.is_Rational for one in pair):
+    inexact = [one for one in pair if one.has(sympy.Float)]
+    if not all(one.is_number for one in pair) or len(inexact) == 2 or all(one.is_Rational for one in pair):
         return False
     values = [one.doit().evalf(2 * DIGITS) for one in pair]
     sizes = [_size(one) for one in (*values, values[0] - values[1])]
-    return None not in sizes and bool(sizes[2] <= max(sizes[:2]) * EXACT)
+    if None in sizes:
+        return False
+    if inexact:  # the library compares both rounded, and 1.5849625 is rounded down, log_2 3 up
+        return bool(sizes[2] <= min(sympy.Float(10) ** -request["precision"] / 2, max(sizes[:2]) * ROUNDED))
+    return _agree(*pair, sizes)
 
 
 def _same_integral(gold, answer, request):

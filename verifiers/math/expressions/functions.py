@@ -26,7 +26,7 @@ _LONGEST_FIRST = sorted(_CLEAR, key=len, reverse=True)
 _ARGUMENT = r"(?=\s*(?:[({\[|\\^_0-9√π]|[A-Za-z](?![A-Za-z])))"
 _PLAIN = re.compile(
     rf"‹[^‹›]*›|(?<![A-Za-z\\])(?:({'|'.join(_LONGEST_FIRST)}){_ARGUMENT}"
-    rf"|({'|'.join(sorted(_CALLED, key=len, reverse=True))})(?= ?\()"
+    rf"|({'|'.join(sorted(_CALLED, key=len, reverse=True))})(?=(?:\^\{{?[0-9]\}}?)? ?\()"
     r"|(sin|cos|tan|ln|log)(?=[xyz](?![A-Za-z])))"
 )
 _FACTOR = re.compile(r"(?<![A-Za-z\\])([b-z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|sqrt)\()")

@@ -41,18 +41,25 @@ _UNIT_TERM: Final = re.compile(
 )
 """A part of a vector, such as `-\\frac{1}{2} x^2` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
-_SAID: Final = re.compile(r"^‹[^‹›]{0,60}(?:\b(?:is|are|equals)|:|是|为|共) ?› ?(?=[-+]?[0-9\\(\[$])")
+_VERB: Final = r"(?:\b(?:is|are|equals|ist|est)|:|是|为|共)"
+_SAID: Final = re.compile(rf"^‹[^‹›]{{0,60}}{_VERB} ?› ?(?=[-+]?[0-9A-Za-z\\(\[$|])(?!.*{_VERB} ?›)")
+_SAID_IN_TEXT: Final = re.compile(
+    r"^(‹?)(?:(?:so|thus|therefore|hence),? )?(?:the )?(?:final |correct )?answer(?: is|:|=)+:? (?=[-+$\\(]?[0-9\\])",
+    re.I,
+)
 _SIGN: Final = re.compile(
     r"^(?:(?:\\(?:approx|simeq|sim|therefore)(?![A-Za-z])|[=≃∴:]"
     r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)++"
     r"(?=[-+$]?[0-9.]|[-+]?\\(?:frac|sqrt|pi)(?![A-Za-z]))"
 )
 """What may stand before a value and changes nothing of it."""
+_NEXT: Final = re.compile(r"(?<=[0-9}]) (?=[a-z](?:_\w)? ?=)")
+"""Between `x=1` and `y=2`."""
 _PROGRESSION: Final = re.compile(
     r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
 )
 _MOST_MEMBERS: Final = 500
-_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong)\b|n't|[不没非或]")
+_DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong|nicht|pas)\b|n't|[不没非或]")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
 _PAIR: Final = re.compile(r"^\([^()]{3,200}\)$|^\\begin\{[pb]matrix\}")
 
@@ -69,7 +76,13 @@ def usual(text: str) -> str:
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]
+    if said := _SAID_IN_TEXT.match(text):
+        text = text[said.end() :].replace("›", "", len(said[1]))
     text = _SIGN.sub("", text)
+    if "\\mp" in text and "\\pm" not in text:
+        text = text.replace("\\mp", "\\pm")
+    if text.count("=") > 1:
+        text = _NEXT.sub(", ", text)
     if "," in text:
         text = _PROGRESSION.sub(_written_out, text)
     if "C" in text:

@@ -13,7 +13,19 @@ from sandbox_gym.verifiers.math.expressions.number_words import in_digits
 from sandbox_gym.verifiers.math.expressions.units import Unit, parse_unit
 from sandbox_gym.verifiers.math.expressions.values import Value
 
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+_SCALES = {
+    "hundred": 100,
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+    "百": 100,
+    "千": 1000,
+    "万": 10**4,
+    "亿": 10**8,
+}
+_METRIC = tuple("克米瓦焦帕卡伏赫安升")  # 千克 is a kilogram
 _NO_UNIT = frozenset(
     {"is", "are", "was", "or", "and", "not", "no", "wrong", "if", "for", "to", "when", "where", "with", "mod", "modulo",
      "of", "but", "it", "its", "correct", "incorrect", "in", "out", "either", "neither", "than", "more", "less", "plus",
@@ -39,7 +51,8 @@ _SIXTIETHS = r"([0-9]{1,2}(?:\.[0-9]{1,6})?) ?"
 _ARC = re.compile(rf"^(-?[0-9]{{1,4}}) ?\^\\circ ?(?:{_SIXTIETHS}'(?!'))?(?: ?{_SIXTIETHS}(?:''|\"))?$")
 _POWER_OF_TEN = re.compile(r"^([-+]?[0-9.]{1,400}) ?\* ?10 ?\^ ?\{? ?([-+]?[0-9]{1,5}) ?\}?$")
 _TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
-_THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9,])")
+_THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9]|,[0-9])")
+_LAKHS = re.compile(r"^[-+]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?$")
 _CURRENCY_NAME = re.compile(r"‹?(USD|EUR|GBP|INR|CNY|Rs)\b\.? ?›? ?(?=[0-9])")
 _SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
 _BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
@@ -112,6 +125,8 @@ def merge_thousands(text: str) -> str:
         return "".join(part or "" for part in spaced.groups()).replace(" ", "")
     if "," not in text or text.lstrip("-+$ ")[:1] in ("(", "[", "{", "\\"):
         return text
+    if _LAKHS.match(text):
+        return text.replace(",", "")
     merged = _THOUSANDS.sub(lambda found: found.group(1) + found.group(2).replace(",", ""), text)
     if merged.count(",") != merged.count(", "):
         return text
@@ -170,9 +185,14 @@ def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None
     if known is not None:
         return Parts(core, kind_of_unit(known, sure), scale) if currency.bare else None
     words = tail.lower().split()
-    plain = all(word.strip(".,()").isalpha() and len(word) > 1 and word.strip(".,()") not in _NO_UNIT for word in words)
+    plain = all(
+        word.strip(".,()").isalpha() and (len(word) > 1 or word > "z") and word.strip(".,()") not in _NO_UNIT
+        for word in words
+    )
     if not plain or len(words) > 4 or not sure:
         return None
+    if core.rstrip().endswith("%"):
+        return Parts(core.rstrip()[:-1], PERCENT, scale)
     if not currency.bare:
         return Parts(core, currency, scale)
     known = named_unit(tail)
@@ -182,6 +202,8 @@ def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None
 
 def _scaled(tail: str) -> tuple[int, str]:
     first, _, rest = tail.partition(" ")
+    if (scale := _SCALES.get(tail[:1])) and tail[1:2] not in _METRIC:
+        return scale, tail[1:].strip()
     scale = _SCALES.get(first.lower())
     return (scale, rest.strip()) if scale else (1, tail)
 

@@ -22,7 +22,7 @@ _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
 _PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
 _MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat|nabla) ?\{? ?[A-Za-z]{1,3} ?\}?|\\sigma ?\^ ?\{?2\}?"
-_QUOTIENT = r"\\frac\{[A-Za-z]{1,3}\}\{[A-Za-z]{1,3}\}"
+_QUOTIENT = r"\\frac\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}"
 _ASSIGNED = re.compile(
     rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
@@ -31,6 +31,8 @@ _MARKS = re.compile(r"\\(?:overline|vec|hat|bar|widehat)(?![A-Za-z])|[{}|]")
 _INDEX = re.compile(r"^([a-z])\((n)\)$")
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
 _WORDS_BETWEEN = re.compile(r"\s*,?\s*(?:‹\s*,?\s*(?:and|or)\s*,?\s*›|\b(?:and|or)\b)\s*")
+_NOUN_AND = re.compile(r"‹([^‹›]{0,40}?),? ?\band\b ?([^‹›]{0,40})›(?= ?[-0-9\\$(=])")
+"""`12 \\text{ boys and } 15 \\text{ girls}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ def assigned(text: str) -> tuple[str, str]:
         return "", text
     name, rest = re.sub(r"\s", "", found.group(1)), found.group(2).strip()
     parts = split_top(rest, "=")
+    if "or" in rest and any(sign in rest for sign in ("<", ">", "\\le", "\\ge")):
+        return "", text  # x = 1 or x > 2
     if len(parts) > 1:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
@@ -109,11 +113,16 @@ def split_top(text: str, separators: str) -> list[str]:
 
 def _items(text: str, words: bool = True) -> tuple[str, ...]:
     if words:
-        text = merge_thousands(_WORDS_BETWEEN.sub(", ", text))
+        text = merge_thousands(_WORDS_BETWEEN.sub(", ", _NOUN_AND.sub(_parted, text)))
     parts = split_top(text, ";")
     if len(parts) == 1:
         parts = split_top(text, ",")
     return tuple(part.strip() for part in parts[: MAX_ITEMS + 1])
+
+
+def _parted(found: re.Match[str]) -> str:
+    before, after = (f"‹{words}›" if words else "" for words in found.groups())
+    return f"{before}, {after}" if before or after else found.group()
 
 
 def _matrix(body: str) -> Shape:

@@ -29,7 +29,9 @@ _MONTH: Final = f"({'|'.join(f'{month}|{month[:3]}[.]?' for month in _MONTHS)}|s
 _DAY: Final = r"(?:the )?([0-9]{1,2})(?:st|nd|rd|th)?"
 _WEEKDAY: Final = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ?)?"
 _DATE: Final = re.compile(rf"{_WEEKDAY}(?:{_MONTH} ?{_DAY}|{_DAY} ?(?:of )?{_MONTH})(?:,? ?([0-9]{{4}}))?")
-_AROUND: Final = re.compile(r"^(?:there (?:is|are) |the )?(.*?)(?: exists?)?$")
+_AROUND: Final = re.compile(
+    r"^(?:there (?:is|are) |(?:the )?(?:equation|system|inequality|it) (?:has|have) |the )?(.*?)(?: exists?)?$"
+)
 _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
 _ALL_BUT: Final = re.compile(
     r"(?:all real numbers?|all reals)(?: x)?,? (?:except|but|other than)(?: for)? (?:x ?= ?)?([-0-9][^A-Za-z]{0,40})"

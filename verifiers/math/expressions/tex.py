@@ -26,6 +26,7 @@ _UNICODE = {
     "λ": "\\lambda ", "ρ": "\\rho ", "。": ".",
     "σ": "\\sigma ", "φ": "\\phi ", "ω": "\\omega ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "′": "'", "％": "%", "，": ",", "．": ".", "：": ":", "（": "(", "）": ")",
+    "＝": "=", "＋": "+", "－": "-", "＜": "<", "＞": ">", "；": ";", "、": ",",
     "½": "\\frac{1}{2}", "⅓": "\\frac{1}{3}", "⅔": "\\frac{2}{3}", "¼": "\\frac{1}{4}", "¾": "\\frac{3}{4}",
     "⅕": "\\frac{1}{5}", "⅖": "\\frac{2}{5}", "⅗": "\\frac{3}{5}", "⅘": "\\frac{4}{5}", "⅙": "\\frac{1}{6}",
     "⅚": "\\frac{5}{6}", "⅛": "\\frac{1}{8}", "⅜": "\\frac{3}{8}", "⅝": "\\frac{5}{8}", "⅞": "\\frac{7}{8}",
@@ -49,7 +50,9 @@ _SAME = {
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
     "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
-    "tt": "", "sf": "", "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "cr": "↵",
+    "tt": "", "sf": "", "small": "", "normalsize": "", "scriptstyle": "", "wedge": "‹and›", "lnot": "\\neg",
+    "measuredangle": "\\angle", "bar": "\\overline",
+    "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "cr": "↵",
     "varepsilon": "\\epsilon", "varphi": "\\phi", "vartheta": "\\theta", "varrho": "\\rho",
     "textdegree": "^\\circ", "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
@@ -57,12 +60,16 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _TEXT_COMMANDS = "text textbf textit textrm textsf texttt textnormal mbox hbox operatorname"
 _TEXT_COMMANDS += " mathrm mathbf mathit mathsf mathtt mathop"
 _TEXT = re.compile(
-    rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{((?:[^{{}}]|\^\{{-?[0-9]\}})*)\}}|(?<=\s)([A-Za-z]))"
+    rf"\\({'|'.join(_TEXT_COMMANDS.split())})\*?\s*(?:\{{((?:[^{{}}]|[_^]\{{[-+0-9]{{1,3}}\}})*)\}}|(?<=\s)([A-Za-z]))"
 )
 _UNIT_VECTOR = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|vec|hat|widehat)"
     r"(?: ?\{ ?(?:\\?([ij])(?:math)?|(k)) ?\}| ?\\([ij])math(?![A-Za-z])| ([ijk])(?![A-Za-z]))"
 )
+_CROSS = re.compile(
+    r"(\\(?:vec|mathbf|boldsymbol|bm|overrightarrow) ?(?:\{[A-Za-z]{1,2}\}|[A-Za-z])(?:_\w)?) ?\\times(?= ?\\[vmbo])"
+)
+"""The product of vectors."""
 _BLACKBOARD = re.compile(
     r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: |\\mathbf ?\{)([RZNQC])(?![A-Za-z_^(])\}?"
 )
@@ -75,8 +82,10 @@ _DECIMAL_COMMA = re.compile(r"(?<=[0-9])\{,\}(?=[0-9](?![0-9]{2}(?![0-9])))")
 _OLD_FONT = re.compile(r"\\(?:rm|bf|it) ?\{([^{}]{1,80})\}|\{ ?\\(?:rm|bf|it)(?![A-Za-z]) ?([^{}]{1,80})\}")
 _CHOOSE = re.compile(r"\{ ?([^{}]{1,40}?) ?\\choose ?([^{}]{1,40}?) ?\}")
 _SIUNITX = re.compile(r"\\(?:num(?:print)? ?\{([^{}]{1,60})\}|(?:SI|qty) ?\{([^{}]{1,60})\} ?\{([^{}]{0,60})\})")
+_CHEMICAL = re.compile(r"(?:[A-Z][a-z]?(?:_?[0-9]|[_^]\{[-+0-9]{1,3}\}|[_^][-+0-9])*){1,12}")
 _FORMULA = re.compile(r"\\ce ?\{([A-Za-z0-9()]{1,40})\}")
 _LAYOUT = re.compile(
+    r"\\(?:left|right) ?\.(?![0-9])|"
     r"\\(?:(?:text)?color(?:box)?|[hv]space|[hv]?phantom|label|tag)\*? ?\{[^{}]{0,60}\}|(?<=↵)\[[0-9.]{1,5} ?[a-z]{2}\]"
 )
 _TIMES = re.compile(r"(?<=[0-9]) ?‹? ?[xX] ?›? ?(?=10 ?\^)")
@@ -85,19 +94,26 @@ _UNIT_QUOTIENT = re.compile(r"\\frac ?\{ ?‹([^‹›]{1,20})› ?\}\{ ?‹([^�
 _MICRO = re.compile(
     r"(?<=[0-9}i]) *\\mu ?‹ ?([A-Za-z]{1,3}) ?›|‹ ?\\mu ?([A-Za-z]{1,3}) ?›|(?<=[0-9}]) *\\mu ?([msgACFVJWHTL])(?= ?$)"
 )
+_NAMED_INDEX = re.compile(r"(?<=_)(?:\{ ?‹ ?([A-Za-z]{1,12}) ?› ?\}|‹ ?([A-Za-z]{1,12}) ?›)")
+"""`V_{\\text{in}}`."""
 _OHMS = re.compile(r"‹ ?([kMmμ]?)\\Omega ?›|(?<=[0-9}i]) *(?:‹ ?([kMmμ]?) ?› ?|([kMmμ]))?\\Omega(?![A-Za-z_^(])")
 _PI_OVER = re.compile(r"\\frac ?\\pi ?(?:([0-9A-Za-z])|(?=\{))")
 _BARE_ROOT = re.compile(r"(?<![A-Za-z\\])sqrt ?([0-9]{1,9})(?![0-9.])")
+_ROOT_SIGN = re.compile(r"√ ?([0-9]{1,30})(?![0-9.])")
+_ACCENT = re.compile(r"\\(vec|bar|hat|overline|tilde) ([A-Za-z])(?![A-Za-z])")
+_BOLD_FORMULA = re.compile(r"\\(?:math(?:bf|rm|it|sf)|text(?:bf|it)?) ?(?=\{ ?-? ?\\[dt]?(?:frac|sqrt)(?![A-Za-z]))")
+_LINK = re.compile(r"‹ ?(?:(或者?|oder|ou)|(?:并?且|和|与|及|und|et)) ?›")
 _LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
 _OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+:?")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
+_AFTER_COMMAND = re.compile(r"(\\[A-Za-z]+) (?=[0-9])")
 _SPACES = re.compile(r"\s+")
 ROW_END = "↵"
 _ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}|(?<=\^)\{([A-Za-z0-9])\}(?![A-Za-z0-9])")
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
 _SYMBOLS = {
-    "<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "\\&": "&", "\\_": "_",
+    "<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "US$": "$", "\\&": "&", "\\_": "_",
     "&lt;": "<", "&gt;": ">", "\\not=": "\\ne ", "\\not =": "\\ne ", "^{\\circ}": "^\\circ",
     "^{\\circ }": "^\\circ", "^ \\circ": "^\\circ", "^^\\circ": "^\\circ", "**": "^",
 }  # fmt: skip
@@ -105,7 +121,7 @@ _SYMBOLS = {
 
 def normalise(text: str) -> str:
     """The text with one spelling per meaning, spaces collapsed, outer delimiters and a final full stop gone."""
-    text = _RAISED_RUN.sub(_raised, _LOWERED_RUN.sub(_lowered, text)).translate(_TABLE)
+    text = _ROOT_SIGN.sub(r"\\sqrt{\1}", _RAISED_RUN.sub(_raised, _LOWERED_RUN.sub(_lowered, text))).translate(_TABLE)
     text = text if text.isascii() else _OTHER_SCRIPTS.sub(r"‹\g<0>›", text)
     text = _SPACES.sub(" ", text)
     text = _unwrap(_CHOOSE.sub(r"\\binom{\1}{\2}", text) if "choose" in text else text)
@@ -131,7 +147,7 @@ def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
 def squeezed(normal: str) -> str:
     """A normalised text for comparison as text: no marks, and no spaces except between two digits or two letters."""
     plain = _ONE_SCRIPT.sub(r"\1\2", normal.replace("‹", "").replace("›", ""))
-    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _SPACES.sub(" ", plain)).strip()
+    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", _AFTER_COMMAND.sub(r"\1", _SPACES.sub(" ", plain))).strip()
 
 
 def _measured(found: re.Match[str]) -> str:
@@ -157,7 +173,7 @@ def _marked(command: re.Match[str]) -> str:
     """A text command's words between marks; a number, a single letter or a formula in it stands for itself."""
     inner = command.group(2) if command.group(2) is not None else command.group(3)
     if "{" in inner and parse_unit(_SPACING.sub(" ", inner.replace("\\cdot", " "))) is None:
-        return command.group()
+        return inner if _CHEMICAL.fullmatch(inner) else command.group()
     bare = inner.strip()
     rest = command.string[command.end() : command.end() + 12]
     if function := operator(bare, rest, words=command.group(1) not in ("operatorname", "mathop")):
@@ -177,7 +193,7 @@ def _unwrap(text: str) -> str:
     """The text without delimiters around all of it, in at most eight rounds."""
     for _ in range(8):
         text, before = text.strip().rstrip("\\"), text
-        text = text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
+        text = text[:-1].rstrip() if text.endswith((".", ",", ";", ":")) and not text.endswith("..") else text
         for opening, closing in _WRAPPERS:
             inner = text[len(opening) : -len(closing)]
             if inner and text.startswith(opening) and text.endswith(closing) and opening not in inner:
@@ -214,16 +230,21 @@ _BEFORE_WORDS: tuple[_Step, ...] = (
     ("{", _SEPARATOR, r"\1"),
     ("pi", _PI_OVER, _pi_over),
     ("{", _OLD_FONT, r"\\text{\1\2}"),
+    ("\\times", _CROSS, r"\1\\otimes "),
     ("\\", _BLACKBOARD, r"\\mathbb{\1\2}"),
     ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),
     ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),  # a hat on a bold letter
     ("log", _NATURAL, r"\\ln "),
+    ("\\", _ACCENT, r"\\\1{\2}"),
+    ("{", _BOLD_FORMULA, ""),
 )
 _AFTER_WORDS: tuple[_Step, ...] = (
     ("sqrt", _BARE_ROOT, r"\\sqrt{\1}"),
     ("o", _LETTER_DEGREE, r"^\\circ "),
     ("10", _TIMES, "*"),
     ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
+    ("‹", _LINK, lambda found: "‹or›" if found[1] else "‹and›"),
+    ("_", _NAMED_INDEX, r"{\1\2}"),
     ("\\mu", _MICRO, r"‹μ\1\2\3›"),
     ("\\Omega", _OHMS, r"‹\1\2\3Ω›"),
 )

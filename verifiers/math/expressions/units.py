@@ -11,7 +11,7 @@ _KINDS = {
     "mass": "t:1000000 tonne tonnes; kgs:1000; lb:45359237/100000 lbs pound pounds; oz:45359237/1600000 ounce ounces",
     "time": "sec:1 secs; min:60 mins minute minutes; h:3600 hr hrs hour hours; day:86400 days; week:604800 weeks;"
     "month:2629746 months; year:31556952 years yr yrs",
-    "volume": "l:1/1000; ml:1/1000000; gal:1 gallon gallons",
+    "volume": "l:1/1000; ml:1/1000000 cc; gal:1 gallon gallons",
     "usd": "$:1 dollar dollars USD usd; ¢:1/100 cent cents",
     "eur": "€:1 euro euros EUR",
     "gbp": "£:1 GBP",

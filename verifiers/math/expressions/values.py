@@ -16,7 +16,7 @@ MAX_BITS = 100_000
 MAX_TERMS = 60
 MAX_POWER_OF_SUM = 12
 MAX_FACTORIAL = 3_000
-MAX_BINOMIAL = 300
+MAX_BINOMIAL = 5_000
 _TRIAL_DIVISORS = 10_000
 _MAX_RADICAND = 10**12
 
@@ -159,10 +159,7 @@ def binomial(upper: Value, lower: Value) -> Value:
         raise Unknown
     if n > MAX_BINOMIAL:
         raise TooBig
-    product = Fraction(1)
-    for step in range(1, min(k, n - k).numerator + 1):
-        product = product * (n - step + 1) / step
-    return rational(product)
+    return rational(math.comb(n.numerator, k.numerator))
 
 
 def _checked(number: Fraction) -> Fraction:

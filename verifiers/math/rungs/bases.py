@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from math import gcd
 
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
-from sandbox_gym.verifiers.math.expressions.values import as_fraction
+from sandbox_gym.verifiers.math.expressions.values import TooBig, Value, as_fraction, multiply
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -18,6 +17,12 @@ _BASED = re.compile(
 )
 _DIGITS = re.compile(r"^[0-9A-Fa-f]{1,400}$")
 _MODULUS = re.compile(r"^(.*?)\s*\(?\s*(?:\\pmod|\\mod|\\bmod|‹\s*mod\s*›|\bmod)\s*\{?\s*([0-9]{1,30})\s*\}?\s*\)?$")
+_CLASS = re.compile(
+    r"^(?:[a-z] ?= ?)?"
+    r"(?:([1-9][0-9]{0,8}) ?\*? ?[klmt] ?([-+] ?[0-9]{1,9})?|([0-9]{1,9}) ?\+ ?([1-9][0-9]{0,8}) ?[klmt])$"
+)
+"""`7k+3`."""
+_BETWEEN = re.compile(r",|‹[ ,]*(?:or|and)[ ,]*›")
 _LEFT = re.compile(r"^.{0,40}?(?:\\equiv|\\cong|=)\s*")
 _NAMED = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*(?:\\equiv|\\cong|=)")
 _TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
@@ -49,11 +54,16 @@ def same_based(gold: str, answer: str, options: MathOptions) -> Decision | None:
 
 def same_residue(gold: str, answer: str) -> Decision | None:
     """Residues of one modulus. A residue and a number without modulus are left to other rungs."""
-    first, second = _residue(gold), _residue(answer)
+    first, second = _residues(gold), _residues(answer)
+    for one, other in ((first, answer), (second, gold)):
+        if one and (found := _CLASS.match(other.strip())):
+            step, rest = int(found[1] or found[4]), int((found[2] or found[3] or "0").replace(" ", ""))
+            equal = one == {(rest % step, step)} if step else False
+            return Decision(equal, "modulus", "the same residue class" if equal else "different residue classes")
     named = [bool(_NAMED.match(text)) for text in (gold, answer) if _LEFT.match(text)]
     if not first or not second or len(set(named)) > 1:  # n and -n, or 2n
         return None
-    equal = first[1] == second[1] and (first[0] - second[0]) % first[1] == 0
+    equal = first == second
     return Decision(equal, "modulus", "the same residue class" if equal else "different residue classes")
 
 
@@ -65,7 +75,11 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
     first, second = _ratio(gold), _ratio(answer)
     if not first or not second or len(first) != len(second):
         return None
-    equal = all(a * second[0] == b * first[0] for a, b in zip(first, second, strict=True))
+    try:
+        pairs = zip(first, second, strict=True)
+        equal = all(multiply(a, second[0]) == multiply(b, first[0]) for a, b in pairs)
+    except TooBig:
+        return None
     if equal and gold.lstrip("0") != answer.lstrip("0") and _TIME.match(gold) and gcd(*map(int, gold.split(":"))) > 1:
         return Decision(False, "ratio", "a time of day, which no proportion is")
     return Decision(equal, "ratio", "the same proportion" if equal else "different proportions")
@@ -94,24 +108,26 @@ def _value(digits: str, base: int) -> int:
     return int(digits, base)
 
 
-def _residue(text: str) -> tuple[int, int] | None:
-    found = _MODULUS.match(text.strip()) if len(text) < 500 and "\\not" not in text else None
-    if not found or int(found[2]) < 1:
-        return None
-    value = try_evaluate(_LEFT.sub("", found[1], count=1).strip())
-    number = as_fraction(value) if value is not None else None
-    return (number.numerator, int(found[2])) if number is not None and number.denominator == 1 else None
-
-
-def _ratio(text: str) -> list[Fraction] | None:
-    parts = text.split(":") if len(text) < 500 else []
-    if not 2 <= len(parts) <= 6:
-        return None
-    found: list[Fraction] = []
-    for part in parts:
-        value = try_evaluate(part)
-        number = as_fraction(value) if value is not None else None
-        if not number or number < 0:
+def _residues(text: str) -> set[tuple[int, int]] | None:
+    """Residues with their moduli; `1, 4 \\pmod 5` are two of one modulus, and so is `\\pm 1 \\pmod 5`."""
+    found: set[tuple[int, int]] = set()
+    modulus = 0
+    for part in _BETWEEN.split(text)[::-1] if len(text) < 500 and "\\not" not in text else ():
+        if own := _MODULUS.match(part.strip()):
+            modulus = int(own[2])
+        body = _LEFT.sub("", own[1] if own else part, count=1).strip()
+        for each in {body.replace("\\pm", "+"), body.replace("\\pm", "-")} if modulus else ():
+            number = as_fraction(value) if (value := try_evaluate(each)) is not None else None
+            if number is None or number.denominator != 1:
+                return None
+            found.add((number.numerator % modulus, modulus))
+        if not modulus:
             return None
-        found.append(number)
-    return found
+    return found or None
+
+
+def _ratio(text: str) -> list[Value] | None:
+    parts = text.split(":") if len(text) < 500 else []
+    found = [value for part in parts if (value := try_evaluate(part))]
+    positive = all((number := as_fraction(value)) is None or number > 0 for value in found)
+    return found if 2 <= len(parts) <= 6 and len(found) == len(parts) and positive else None

@@ -4,11 +4,12 @@ order.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 
 from sandbox_gym.verifiers.math.expressions.quantities import read_quantity
-from sandbox_gym.verifiers.math.expressions.shapes import Shape, assigned, shape_of
+from sandbox_gym.verifiers.math.expressions.shapes import Shape, assigned, shape_of, split_top
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision
@@ -17,18 +18,31 @@ Compare = Callable[[str, str], bool | None]
 NAME = "collection"
 _MAX_PAIRS = 10_000
 _DECIMAL_COMMA = 2
+_LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
+_IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
+_LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
+_POINT = re.compile(r"^[A-Z]'?(?:_\{?[0-9]\}?)? ?(?=\()")
+_PART = re.compile(r"[,; ]*‹?[,; ]*\(([a-f])\) ?:? ?›? ?")
+"""`(a) 5 (b) 7`."""
+_RESPECTIVELY = re.compile(r",? ?‹? ?\brespectively\b ?›?")
 _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
 
 
 def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None:
     """`compare` decides a pair of members. Both texts are normalised and without their left side."""
-    first, second = _expanded(shape_of(gold)), _expanded(shape_of(answer))
+    links = [set(_LINK.findall(text)) for text in (gold, answer)]
+    if not links[0] & links[1] and all(links) and not re.search("[0-9=<>]", gold + answer):
+        return Decision(False, NAME, "`and` is not `or`")
+    if "respectively" in gold + answer:
+        first, second = (shape_of(_RESPECTIVELY.sub("", text)) for text in (gold, answer))
+        return _ordered(first, second, compare) if min(len(first.items), len(second.items)) > 1 else None
+    first, second = (_expanded(shape_of(text)) for text in _apart(gold, answer))
     first, second = _opened(first, second), _opened(second, first)
     kinds = {first.kind, second.kind}
     if kinds == {"scalar"}:
         return None
     if "scalar" in kinds:
-        return _against_scalar(first, second)
+        return _against_scalar(first, second, compare)
     if kinds == {"tuple", "set"}:
         return Decision(False, NAME, "a tuple is not a set")
     if "matrix" in kinds:
@@ -41,6 +55,32 @@ def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None
             return Decision(False, NAME, "another number of sets as members")
     named = _by_name(first, second, compare)
     return named or _unordered(first, second, compare)
+
+
+def _apart(gold: str, answer: str) -> tuple[str, str]:
+    """Both, `120,240` as two numbers where the other side has as many members, or where both are sets."""
+    texts = [_points(gold), _points(answer)]
+    many = [len(shape_of(text).items) for text in texts]
+    written = [text.count(",") + 1 for text in texts]
+    sets = all(text.startswith("\\{") for text in texts)
+    for own, other in ((0, 1), (1, 0)):
+        if many[own] < written[own] == (written if sets else many)[other]:
+            texts[own] = texts[own].replace(",", ", ")
+    return texts[0], texts[1]
+
+
+def _points(text: str) -> str:
+    """`x=1, y=2 or x=3, y=4` as `(1,2), (3,4)`, and `A(1,2), B(3,4)` without the points' names."""
+    labels = _PART.split(text)
+    if len(labels) > 4 and not labels[0] and all(labels[2::2]):
+        return ", ".join(f"‹{label}›={value}" for label, value in zip(labels[1::2], labels[2::2], strict=True))
+    parts = [part.strip(" ,") for part in re.split(r"‹ ?,? ?or ?,? ?›|;", text)]
+    systems = [shape_of(part) for part in parts]
+    named = [sorted(map(assigned, system.items)) for system in systems]
+    if len(parts) > 1 and all([name for name, _ in names] in _IN_ORDER for names in named):
+        return ", ".join(f"({','.join(value for _, value in names)})" for names in named)
+    points = [_POINT.sub("", part.strip()) for part in split_top(text, ",")]
+    return ", ".join(points) if len(points) > 1 and all(point.startswith("(") for point in points) else text
 
 
 def _with_sets_apart(compare: Compare) -> Compare:
@@ -69,11 +109,14 @@ def _expanded(shape: Shape) -> Shape:
     return Shape("list" if shape.kind == "scalar" and len(items) > 1 else shape.kind, tuple(items))
 
 
-def _against_scalar(first: Shape, second: Shape) -> Decision | None:
+def _against_scalar(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     """Several numbers are not one. `1,22` may be a decimal, and words may have been split: those settle nothing."""
     many, one = (second, first) if first.kind == "scalar" else (first, second)
     if many.kind == "matrix" or len(many.items) < 2:
         return None
+    spelled = many is second and many.kind == "list" and len(set(map(squeezed, many.items))) == len(many.items)
+    if spelled and all(compare(one.items[0], item) for item in many.items):
+        return Decision(True, NAME, "the same value in several spellings")
     if _plain_number(one.items[0]) is None or any(_plain_number(item) is None for item in many.items):
         return None
     if many.kind == "list" and len(many.items) == _DECIMAL_COMMA and "." in one.items[0]:
@@ -120,8 +163,8 @@ def _all_members(found: list[bool | None], why: str) -> Decision | None:
 
 def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     """`x=1, y=2`: by name where both are named, in the gold's order where one side is. Equal names are a plain list."""
-    mine = [assigned(item) for item in first.items]
-    theirs = [assigned(item) for item in second.items]
+    mine = [_labelled(item) for item in first.items]
+    theirs = [_labelled(item) for item in second.items]
     names, others = [name for name, _ in mine], [name for name, _ in theirs]
     distinct = [len(set(group)) == len(group) and all(group) for group in (names, others)]
     if all(names + others) and [len({name.partition("_")[0] for name in each}) for each in (names, others)] == [1, 2]:
@@ -137,6 +180,18 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
         return None  # x_1 and x_2 are roots of one equation, in any order
     pairs = zip([value for _, value in mine], [value for _, value in theirs], strict=True)
     return _all_members([compare(a, b) for a, b in pairs], "the same values in order")
+
+
+def _labelled(item: str) -> tuple[str, str]:
+    """What a member names and its value: `\\sin x=1`, `\\text{max: }5`, `12 boys`; an empty name where it has none."""
+    name, value = assigned(item)
+    sides = split_top(item, "=")
+    if name or len(sides) == 2:
+        return (name, value) if name else (squeezed(sides[0]), sides[1].strip())
+    words = " ".join(found[1] or found[2] for found in _LABEL.finditer(item))
+    words = _IS.sub("", words[:80].lower())
+    rest = _LABEL.sub(" ", item).strip(" :")
+    return (words, rest) if words and any(c.isdigit() for c in rest) else ("", item)
 
 
 def _unordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:

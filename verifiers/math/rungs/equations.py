@@ -8,25 +8,33 @@ from fractions import Fraction
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.notations import counted
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
+from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
-from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
-_HEAD = re.compile(r"^(y|[fghFGH](?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
+_HEAD = re.compile(r"^(y|[fghFGH](?: ?\^ ?\{? ?-1 ?\}?)?(?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _RANGE = re.compile(
     r"[,;(]? ?‹?(?: ?where|for)? ?›? ?"
     r"[klmn] ?(?:\\in ?\\mathbb\{[ZN]\}(?:[_^]\{?[*+]\}?)?|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
     r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
+    r"|[,;(] ?n ?(?:\\ge ?[01]|\\in ?N ?(?:[_^] ?\{? ?[*+] ?\}?)?) ?\)?$"
     r"|[,;(]? ?\\forall ?[a-z](?: ?\\in ?\\mathbb\{[A-Z]\})?$"
     r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary|integers?) ?)?"
     r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
-    r"(?:[xC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
+    r"(?:[xCtks] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
 )
 _NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
 _A_CHOICE = re.compile(r"^‹? ?(?:[A-Za-z ]{0,20} )?\(?[A-Ja-j](?:[.):›]|$)")
+_CONDITION = re.compile(
+    r"^(.{1,200}?[^,;( ]) ?[,;]? ?(?:‹ ?,? ?(?:for|where|when|if|with) ?›)? ?\(? ?"
+    r"((?:[^,;()=<>\\ ]{1,20} ?(?:\\le|<) ?)?"
+    r"[a-z](?:_\w)? ?(?:\\(?:ne|ge|le|in)(?![a-z])|[<>])[^;=‹›]{1,40}?)\)?$"
+)
 _SOLUTION = re.compile(r"^(?:[a-z]|[A-Za-z] ?\([a-z]\)) ?=")
 _FREE = re.compile(r"(?<![A-Za-z\\])(?:[A-Z]|c)(?:_\{?[0-9]\}?)?(?! ?\()")
 """What may name the constant of a solution."""
@@ -64,7 +72,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
     told = TOLD_CHOICE.match(gold)
     if told and not _A_CHOICE.match(answer):
         gold = gold[told.end() :]
-    gold, answer = _without_range(*_natural(*counted(gold, answer)))
+    gold, answer = _without_range(*_natural(*counted(*_without_condition(gold, answer))))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
@@ -80,6 +88,20 @@ def other_derivative(gold: str, answer: str) -> Decision | None:
     return Decision(False, "equation", "derivatives by other variables") if differ else None
 
 
+def _without_condition(gold: str, answer: str) -> tuple[str, str]:
+    """Both without the condition that both end in: `y = x^2 (x \\ne 0)` and `y = x^2, x \\ne 0`."""
+    mine, theirs = _CONDITION.match(gold), _CONDITION.match(answer)
+    if (
+        not mine
+        or not theirs
+        or any(sign in mine[1] + theirs[1] for sign in ("<", ">", "\\le", "\\ge", "\\ne", "\\in"))
+    ):
+        return gold, answer
+    regions = same_interval(mine[2], theirs[2], MathOptions())
+    same = squeezed(mine[2]) == squeezed(theirs[2]) or (regions and regions.equal)
+    return (mine[1], theirs[1]) if same else (gold, answer)
+
+
 def _natural(gold: str, answer: str) -> tuple[str, str]:
     """Both with `\\ln`, where one writes it and the other has `\\log` without a base in its place."""
     texts = [gold, answer]
@@ -91,7 +113,9 @@ def _natural(gold: str, answer: str) -> tuple[str, str]:
 
 def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
-    if not any(word in gold + answer for word in ("\\mathbb", "integer", "constant", "for ", "with ", "where ")):
+    if not any(
+        word in gold + answer for word in ("\\mathbb", "\\ge", "\\in", "integer", "constant", "for ", "with ", "where ")
+    ):
         return gold, answer
     if len({found[0] for text in (gold, answer) if (found := _NUMBERS.search(text))}) > 1:
         return gold, answer

@@ -24,6 +24,10 @@ _SET_BUILDER = re.compile(
 )
 _ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
 _REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›) ?(?=[a-z] ?\\ne(?![a-z]))")
+_NEITHER = re.compile(r"^[a-z] ?\\ne ?([^<>=a-z\\]{1,60},[^<>=a-z\\]{1,60})$")
+"""`x \\ne 0, 2`."""
+_SINGLE = re.compile(r"^\\\{(?P<end>[^{},;=]{1,60})\\\}$")
+_EQUAL = re.compile(r"^([a-z]) ?= ?(?P<end>[^=,;<>]{1,60})$")
 _INFINITY = re.compile(r"^([-+]?)\s*(?:\\infty|\\infin|oo|inf|infinity|‹\s*inf(?:inity|ty)?\s*›)$")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?[0-9]{1,30}),([0-9]{1,30}\s*)$")
 _OUTWARD = re.compile(r"(?P<low>[\]\[(])(?P<inner>[^\[\]()<>=]{3,200})(?P<high>[\]\[)])")
@@ -120,6 +124,8 @@ def _region(text: str) -> Region | None:
     if builder:
         text = builder.group(1).strip()
     text = _REAL.sub("", text)
+    if others := _NEITHER.match(text):
+        return _without(split_top(others[1], ","))
     if _OPERATORS.search(text):
         return _by_comma(text) if "," in text else _relation(text)
     text = _IN.sub("", text)
@@ -130,12 +136,20 @@ def _region(text: str) -> Region | None:
     pieces: set[Piece] = set()
     exact = True
     for part in _OR.split(text):
-        found = _interval(part.strip())
+        found = _interval(part.strip()) or _point(_SINGLE.match(part.strip()))
         if found is None:
             return None
         pieces.add(found[0])
         exact = exact and found[1]
-    return Region(frozenset(pieces), exact, False)
+    return Region(frozenset(pieces), exact, False) if any(piece.low != piece.high for piece in pieces) else None
+
+
+def _point(found: re.Match[str] | None) -> tuple[Piece, bool] | None:
+    """`\\{2\\}` and `x = 2` as a part of a union."""
+    if not found:
+        return None
+    end, exact = _end(found["end"])
+    return Piece(end, True, end, True), exact
 
 
 def _without(numbers: list[str]) -> Region | None:
@@ -172,6 +186,11 @@ def _relation(text: str) -> Region | None:
     names: set[str] = set()
     exact = True
     for part in _OR.split(text):
+        if (single := _EQUAL.match(part.strip())) and (point := _point(single)):
+            pieces.add(point[0])
+            names.add(single[1])
+            exact = exact and point[1]
+            continue
         found = _conjunction(part.strip().strip(","))
         if found is None:
             return None

@@ -12,19 +12,35 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 _WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
 _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")
 _POINTS = re.compile(r"^[A-Z]{2,6}$")
+_FIGURE = re.compile(r"^\\(angle|triangle|overline) ?\{?(?=[A-Z]{2,6}\}?$)|(?<=[A-Z])\}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
 TOLD_CHOICE = re.compile(r"^‹?(?:\(([A-J])\)|([A-J])[.)]) ?›? ?(?=[-0-9A-Za-z\\$‹])(?!and |or )")
 """A gold that gives a choice's letter and its value."""
-_OPTION = re.compile(r"^(?:(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-Ja-j]\b)")
+_OPTION = re.compile(
+    r"^(?:‹?选:? ?›? ?|(?:[Tt]he )?(?:correct )?[Aa]nswer(?: is)?:? ?|[Oo]ption ?|[Cc]hoice ?)+(?=\(?[A-Ja-j]\b)"
+)
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
 _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
-_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})")
+_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})| (?:function|triangle)$")
+_OPPOSITES = (
+    "north south;east west;northward southward;eastward westward;northeast southwest;northwest southeast;left right;"
+    "up down;upward downward;upwards downwards;above below;over under;before after;more less;more fewer;"
+    "increase decrease;increased decreased;rise fall;gain loss;profit loss;maximum minimum;max min;largest smallest;"
+    "clockwise counterclockwise;clockwise anticlockwise;inward outward;forward backward;forwards backwards;"
+    "ahead behind;odd even"
+)
+_PAIRS = tuple(pair.split() for pair in _OPPOSITES.split(";"))
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_PARITY = re.compile(r"[a-z0-9] ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$")
+_CYCLE = re.compile(r"\(([0-9]{1,3}(?: [0-9]{1,3})+)\) ?")
+_BEARING = re.compile(r"\b((?:north|south|east|west) of (?:north|south|east|west))\b")
+_CAPITAL = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
 
 
@@ -43,7 +59,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     plain = _SUBSCRIPT.sub("", first)
     if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
         return Decision(True, "text", "the same formula")
-    words = len(first) > 3 and _WORD.match(first) and _WORD.match(second)
+    words = len(first + second) > 7 and _WORD.match(first) and _WORD.match(second)
     if words and _ARTICLE.sub("", first.lower()) == _ARTICLE.sub("", second.lower()):
         return Decision(True, "text", "the same words")
     return None
@@ -84,6 +100,8 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
         return Decision(letter == given, "choice", f"choice {given or 'none'}, wanted {letter}")
     if not wanted:
         return None
+    if "=" in bare and set(_CAPITAL.findall(bare)) - {wanted[1]}:
+        return Decision(False, "choice", "more than one choice")
     if found := re.match(r"^\(([A-J])\)|^([A-J])\)|^([A-J])[.:]\s?\S", bare):
         given = found[1] or found[2] or found[3]
         if choice_letter(bare) != given:
@@ -105,9 +123,41 @@ def _same_letters(gold: str, answer: str) -> Decision | None:
     return Decision(mine == theirs, "choice", f"choices {''.join(theirs)}, wanted {''.join(mine)}")
 
 
+def opposite_words(gold: str, answer: str) -> Decision | None:
+    """`5 km north` is no `5 km south`, whatever is forgiven of the words beside a number."""
+    first, second = gold.lower(), answer.lower()
+    mine, theirs = set(_PLAIN_WORD.findall(first)), set(_PLAIN_WORD.findall(second))
+    opposite = any({one, other} <= mine ^ theirs and (one in mine) != (other in mine) for one, other in _PAIRS)
+    bearings = set(_BEARING.findall(first)), set(_BEARING.findall(second))
+    opposite = opposite or (all(bearings) and bearings[0] != bearings[1])
+    opposite = opposite or _PARITY.findall(first) != _PARITY.findall(second)
+    return Decision(False, "words", "the opposite word") if opposite else None
+
+
+def same_cycles(gold: str, answer: str) -> Decision | None:
+    """Permutations in cycles, `(1 2 3)(4 5)`, which are no products."""
+    cycles = [_CYCLE.findall(text) if not _CYCLE.sub("", text) else [] for text in (gold, answer)]
+    if not any(cycles):
+        return None
+    mine, theirs = (sorted(map(_from_least, each)) for each in cycles)
+    equal = mine == theirs
+    return Decision(equal, "cycles", "the same permutation" if equal else "no such permutation")
+
+
+def _from_least(cycle: str) -> list[int]:
+    members = [int(member) for member in cycle.split()]
+    first = members.index(min(members))
+    return members[first:] + members[:first]
+
+
 def same_points(gold: str, answer: str) -> Decision | None:
     """Two or more capital letters name points, a segment or a figure; they are no product."""
     first, second = squeezed(gold), squeezed(answer)
-    if _POINTS.match(first) and _POINTS.match(second) and first != second:
-        return Decision(False, "points", "different letters, or in another order")
-    return None
+    figures = [found[1] for text in (first, second) if (found := _FIGURE.match(text))]
+    first, second = _FIGURE.sub("", first), _FIGURE.sub("", second)
+    if not (_POINTS.match(first) and _POINTS.match(second)) or (first == second and not figures):
+        return None
+    reversible = figures and set(figures) != {"triangle"}
+    if len(set(figures)) < 2 and (first == second or (reversible and first == second[::-1])):
+        return Decision(True, "points", "the same points")
+    return Decision(False, "points", "different letters, or in another order")
