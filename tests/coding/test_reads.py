@@ -56,6 +56,10 @@ def test_what_methods_gave_is_told_from_what_they_are_called_on() -> None:
     [
         ("d = DSU(3)\nassert d.find(1) == 1", True),
         ("assert DSU(3).count == 3", True),
+        ("class T:\n    def setUp(self):\n        self.d = DSU(3)\n    def test(self):\n        self.d.find(1)", True),
+        ("d = {'a': DSU(3)}\nd['a'].find(1)", True),
+        ("ds = [DSU(1), DSU(2)]\nds[0].find(1)", True),
+        ("class T:\n    def test(self):\n        self.n = DSU(3, 6)\n        self.assertEqual(self.n, 3)", False),
         ("assert DSU(2) == DSU(2)", True),
         ("assert DSU(2) < DSU(3)", False),
         ("assert DSU(3, 6) == 3", False),

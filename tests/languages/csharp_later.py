@@ -311,7 +311,7 @@ Console.WriteLine(count + Sum(1, 2));
     ),
     "target new everywhere": (
         "",
-        "E { To = 1, W = 5 } 710\n6\n5\n3\n1\n",
+        "E { To = 1, W = 5 } 710\n6\n5\n3\n1\n9big7\n",
         """\
 record E(int To, int W);
 class G { readonly Dictionary<int, List<E>> adj = new(); public void Add(int a, int b, int w) {
@@ -322,7 +322,9 @@ class P { static void Main() { var g = new G(); g.Add(0, 1, 5);
   4) }; Console.WriteLine(xs.Sum(e => e.W)); var q = new Queue<E>(); q.Enqueue(new(5, 6));
   Console.WriteLine(q.Peek().To); E[] arr = { new(1, 1) }; var d = new Dictionary<string, List<int>> {
   ["a"] = new() { 1, 2 }, ["b"] = new() }; Console.WriteLine(d["a"].Count + arr.Length);
-  var pq = new PriorityQueue<(int, int), int>(); pq.Enqueue((1, 2), 3); Console.WriteLine(pq.Count); } }
+  var pq = new PriorityQueue<(int, int), int>(); pq.Enqueue((1, 2), 3); Console.WriteLine(pq.Count);
+  Console.WriteLine((new E(1, 2) with { W = 9 }).W + (new E(1, 2) switch { { To: 0 } => "none", _ => "big" })
+  + new List<int>(new[] { 3, 7 })[^1]); } }
 """,
     ),
     "its own type": (

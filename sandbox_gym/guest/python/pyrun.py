@@ -9,6 +9,7 @@ import sys
 import types
 from _weakref import ref
 
+from .. import kernel
 from . import library, prelude
 
 _Loader = sys.modules["_frozen_importlib_external"].SourceFileLoader
@@ -104,8 +105,12 @@ def leave(code):
     """The part of `end` that is left where there are neither threads nor callbacks."""
     if _flush() and code == 0:
         code = 120
-    _tear_down()
+    try:
+        _tear_down()
+    except Exception:
+        pass  # the program replaced what this uses, which an interpreter's own end does not
     _flush()
+    kernel.libc.fflush(None)  # what C code wrote by stdio
     if code is _INTERRUPTED:  # as the interpreter does, so that a parent sees the signal
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
@@ -144,7 +149,8 @@ def _programs_modules():
     names = ("__main__", "candidate", *reversed(library.added()))
     modules = {name: module for name in names if type(module := sys.modules.get(name)) is types.ModuleType}
     main = [name for name in names[:2] if name in modules]
-    folders = {os.path.dirname(modules[name].__file__) for name in main if hasattr(modules[name], "__file__")}
+    paths = (vars(modules[name]).get("__file__") for name in main)
+    folders = {os.path.dirname(path) for path in paths if isinstance(path, str)}
     if len(folders) != 1:
         return main
     (folder,) = folders

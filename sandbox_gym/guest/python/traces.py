@@ -112,8 +112,8 @@ class Traces:
                 and not _has_children()
                 and not _has_log_handlers()
             )
-        except OSError:
-            return False  # it can't be seen
+        except Exception:
+            return False  # it can't be seen, or the program replaced what looks
 
     def removed(self):
         """Take back what can be taken back; whether nothing else is left."""

@@ -18,6 +18,7 @@ _SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EINTR)
 _SHORT_OR_SAID_SO = (*_SHORT, errno.ENOMEM, errno.EIO, errno.ENOSPC)
 """An executable of the run's own can bring these on itself: it asks for more than its memory cap, or names an
 interpreter beyond its own end."""
+_exit = os._exit  # a program may replace it
 
 
 def become(spec, stdio, channel, control, filter_program, listener_fd, run_program):
@@ -36,7 +37,7 @@ def become(spec, stdio, channel, control, filter_program, listener_fd, run_progr
     except BaseException as error:
         _write_error("sandbox: can't start: %s\n" % _words(error))
     finally:
-        os._exit(code)
+        _exit(code)
 
 
 def _words(error):

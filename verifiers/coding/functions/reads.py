@@ -164,7 +164,7 @@ def reads_of_made(test: ast.Module, name: str) -> bool:
         return ast.unparse(node.func) == name if isinstance(node, ast.Call) else ast.unparse(node) in made
 
     return any(
-        is_made(node.value)
+        is_made(node.value) or (not isinstance(node.value, ast.Call) and _has_instance(node.value, {name}, made))
         if isinstance(node, ast.Attribute)
         else isinstance(node, ast.Compare)
         and all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)

@@ -184,9 +184,14 @@ def is_operand(token: Token) -> bool:
 
 
 def operand(tokens: Tokens, last: int) -> int:
-    """Where the operand begins that ends at `last`: a name, with calls, items and members."""
+    """Where the operand begins that ends at `last`: a name, with calls, items and members; and `new` before it."""
     at = last
     while at >= 0:
+        if tokens[at].text == ">":  # of arguments that are types
+            name = next((i for i in range(at, 0, -1) if not angles(tokens[i : at + 1])), at + 2) - 1
+            if name > at:
+                return name
+            at = name
         if tokens[at].text in (")", "]"):
             at = opening(tokens, at)
             if at and (is_operand(tokens[at - 1]) or tokens[at - 1].text == ">"):
@@ -195,8 +200,14 @@ def operand(tokens: Tokens, last: int) -> int:
         if at >= 2 and (tokens[at - 1].text in (".", "?.") or [tokens[at - 1].text, tokens[at].text] == ["?", "["]):
             at -= 2
             continue
-        return at
+        return at - (at > 0 and tokens[at - 1].text == "new")
     return 0
+
+
+def angles(tokens: Tokens) -> int:
+    """How many more angle brackets are closed than opened."""
+    text = "".join(token.text for token in tokens if token.kind == "mark")
+    return text.count(">") - text.count("<")
 
 
 def is_plain(tokens: Tokens) -> bool:
