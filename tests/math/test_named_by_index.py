@@ -156,6 +156,7 @@ EQUAL = [
     ("\\text{Fe}^{3+}", "\\mathrm{Fe^{3+}}"),
     ("\\text{C}_6\\text{H}_{12}\\text{O}_6", "\\mathrm{C_6H_{12}O_6}"),
     ("0", "m-n=5-5=0"),
+    ("4", "4\\text{ even numbers}"),
 ]
 UNEQUAL = [
     ("5", "\\text{The answer is not 5}"),
@@ -193,6 +194,7 @@ UNEQUAL = [
     ("n\\text{ odd}", "n"),
     ("n\\ge 3", "n\\ge3\\text{ odd}"),
     ("4", "x=5 and x=4"),
+    ("50\\%", "0.5\\text{ or }50"),
     ("e^{10000}+1", "e^{10000}"),
 ]
 

@@ -21,7 +21,7 @@ _DECIMAL_COMMA = 2
 _LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
 _IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
 _LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
-_POINT = re.compile(r"^[A-Z]'?(?:_\{?[0-9]\}?)? ?(?=\()")
+_POINT = re.compile(r"^[A-Z]'?(?:_\{?[0-9]\}?)? ?(?=\([^()]*,)")
 _PART = re.compile(r"[,; ]*‹?[,; ]*\(([a-f])\) ?:? ?›? ?")
 """`(a) 5 (b) 7`."""
 _RESPECTIVELY = re.compile(r",? ?‹? ?\brespectively\b ?›?")
@@ -115,7 +115,7 @@ def _against_scalar(first: Shape, second: Shape, compare: Compare) -> Decision |
     if many.kind == "matrix" or len(many.items) < 2:
         return None
     spelled = many is second and many.kind == "list" and len(set(map(squeezed, many.items))) == len(many.items)
-    if spelled and all(compare(one.items[0], item) for item in many.items):
+    if spelled and all(compare(one.items[0], item) and compare(many.items[0], item) for item in many.items):
         return Decision(True, NAME, "the same value in several spellings")
     if _plain_number(one.items[0]) is None or any(_plain_number(item) is None for item in many.items):
         return None

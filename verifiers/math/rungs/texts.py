@@ -37,7 +37,9 @@ _OPPOSITES = (
 )
 _PAIRS = tuple(pair.split() for pair in _OPPOSITES.split(";"))
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
-_PARITY = re.compile(r"[a-z0-9] ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$")
+_PARITY = re.compile(
+    r"(?:[a-z]|(?:\\[gl]e|[<>]) ?[0-9]{1,9}) ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$"
+)
 _CYCLE = re.compile(r"\(([0-9]{1,3}(?: [0-9]{1,3})+)\) ?")
 _BEARING = re.compile(r"\b((?:north|south|east|west) of (?:north|south|east|west))\b")
 _CAPITAL = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
@@ -127,7 +129,10 @@ def opposite_words(gold: str, answer: str) -> Decision | None:
     """`5 km north` is no `5 km south`, whatever is forgiven of the words beside a number."""
     first, second = gold.lower(), answer.lower()
     mine, theirs = set(_PLAIN_WORD.findall(first)), set(_PLAIN_WORD.findall(second))
-    opposite = any({one, other} <= mine ^ theirs and (one in mine) != (other in mine) for one, other in _PAIRS)
+    denied = not {"no", "not"}.isdisjoint(mine | theirs)
+    opposite = not denied and any(
+        {one, other} <= mine ^ theirs and (one in mine) != (other in mine) for one, other in _PAIRS
+    )
     bearings = set(_BEARING.findall(first)), set(_BEARING.findall(second))
     opposite = opposite or (all(bearings) and bearings[0] != bearings[1])
     opposite = opposite or _PARITY.findall(first) != _PARITY.findall(second)
