@@ -24,7 +24,7 @@ InProcess = Literal["allow", "mask", "deny"]
 Processes = Literal["auto", "own"]
 
 
-_PUBLISHED: Final = ("unit_tests", "entry_point", "test_list", "base_input")
+_PUBLISHED: Final = ("unit_tests", "test", "entry_point", "test_list", "base_input")
 _OF_REQUESTS: Final = frozenset({"verifier_metadata", "responses_create_params", "response", "answer", "agent_ref"})
 """Fields that say nothing of a task."""
 
