@@ -94,8 +94,9 @@ class EvaluatorProtocol:
 
     @staticmethod
     def wants_verify(body: Document) -> bool:
-        """Whether a verify's body is this protocol's: a text as response, or `expected` beside it."""
-        return "expected" in body or _is_text_or_completion(body.get("response"))
+        """Whether a verify's body is this protocol's: a text as response, or `expected` beside it. A row's own text
+        beside its `answer` is not."""
+        return "expected" in body or ("answer" not in body and _is_text_or_completion(body.get("response")))
 
     def size(self) -> int:
         """How many tasks. Raises RequestError without a dataset."""

@@ -52,6 +52,16 @@ async def test_values_count_as_what_they_hold(judge: Judge) -> None:
             assert verdict.reward == reward, (code, verdict.tests)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["json.dumps", "json.loads", "os.read", "os.write"])
+async def test_an_answer_may_replace_what_a_library_has(judge: Judge, name: str) -> None:
+    source = f"import json, os\n{name} = print\ndef f(x):\n    return [x, {{'a': x}}]"
+    row: dict[str, object] = {"unit_tests": {"inputs": ["1"], "outputs": ['[1, {"a": 1}]'], "fn_name": "f"}}
+    assert (await judge(source, row)).reward == 1.0
+    test = "def check(candidate):\n    assert candidate(abs)[0](-2) == 2"
+    assert (await judge(source, {"test": test, "entry_point": "f"})).reward == 1.0
+
+
 def test_an_integer_may_have_as_many_digits_as_in_livecodebench() -> None:
     for digits, fits in ((50_000, True), (50_001, False)):
         row = {"unit_tests": {"inputs": ["9" * digits], "outputs": ["1"], "fn_name": "f"}}

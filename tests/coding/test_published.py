@@ -13,8 +13,6 @@ import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import RequestError
-from sandbox_gym.server.protocol.envelope import body_of
-from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.verifiers.coding import CodingTask, parse_task, task_fields
 from sandbox_gym.verifiers.coding.functions.shapes import FunctionTests, StdinTests
 
@@ -136,11 +134,6 @@ def test_assertions() -> None:
 )  # fmt: skip
 def test_what_is_asked_for_by_other_names(row: Row, named: Row) -> None:
     assert parsed(row).tests == parsed(named).tests
-
-
-def test_a_column_called_response_is_no_answer() -> None:
-    row: Row = {"unit_tests": both([("1", "2")]), "response": "a text of the data set", "answer": "print(2)"}
-    assert VerifyRequest.parse(body_of(row)).output_text == "print(2)"
 
 
 @pytest.mark.parametrize(

@@ -311,9 +311,11 @@ Console.WriteLine(count + Sum(1, 2));
     ),
     "target new everywhere": (
         "",
-        "E { To = 1, W = 5 } 710\n6\n5\n3\n1\n9big7\n",
+        "E { To = 1, W = 5 } 710\n6\n5\n3\n1\n9big7\n45\n",
         """\
-record E(int To, int W);
+record E(int To, int W); class H<T> { T? f; public T? Get(T? x) { f = x; return f; } }
+struct M { public long V; public M(long v) { V = v; } public static implicit operator M(long v) => new(v);
+  public static explicit operator M(int v) { return new(v); } }
 class G { readonly Dictionary<int, List<E>> adj = new(); public void Add(int a, int b, int w) {
   if (!adj.ContainsKey(a)) adj[a] = new(); adj[a].Add(new(b, w)); } public E First(int a) {
   return adj[a][0]; } public static E Make() => new(7, 8); public static E Make2() { return new(9, 10); } }
@@ -324,7 +326,7 @@ class P { static void Main() { var g = new G(); g.Add(0, 1, 5);
   ["a"] = new() { 1, 2 }, ["b"] = new() }; Console.WriteLine(d["a"].Count + arr.Length);
   var pq = new PriorityQueue<(int, int), int>(); pq.Enqueue((1, 2), 3); Console.WriteLine(pq.Count);
   Console.WriteLine((new E(1, 2) with { W = 9 }).W + (new E(1, 2) switch { { To: 0 } => "none", _ => "big" })
-  + new List<int>(new[] { 3, 7 })[^1]); } }
+  + new List<int>(new[] { 3, 7 })[^1]); M m = 4L; Console.WriteLine(m.V + "" + new H<int>().Get((int)((M)5).V)); } }
 """,
     ),
     "its own type": (

@@ -100,6 +100,11 @@ def test_rows_of_data_sets_are_their_tests(row: dict[str, object]) -> None:
     assert task_fields({"answer": "y", "prompt": "p", "verifier_metadata": None}) is None
 
 
+def test_a_row_with_a_test_alone_is_told_what_it_lacks(client: TestClient) -> None:
+    told = client.post("/verify", json={"answer": "x", "test": "from solution import f\n\ndef test_f(): assert f()"})
+    assert (told.status_code, told.json()["error"]["field"]) == (422, "verifier_metadata.entry_point")
+
+
 def test_a_wrong_program_stops_early_unless_told_not_to(client: TestClient) -> None:
     early = client.post("/verify", json=row("pass")).json()
     assert [test["status"] for test in early["verdict"]["tests"]] == ["wrong_answer", "skipped", "skipped"]

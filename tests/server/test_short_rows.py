@@ -42,6 +42,8 @@ def test_it_is_judged_as_its_long_form_and_only_the_verdict_comes_back(serving: 
         ({"answer": "x", "verifier_metadata": {"bad": True}}, "verifier_metadata.bad", "is there"),
         ({"answer": "x", "responses_create_params": 7}, "responses_create_params", "is wrong"),
         ({"answer": "x", "response": {}}, "responses_create_params", "is missing"),
+        ({"answer": "x", "response": "y", "verifier_metadata": {}}, "response", "is a text beside an `answer`"),
+        ({"response": None}, "response", "is missing"),
     ],
 )
 def test_a_wrong_field_is_named(serving: Serving, body: Document, field: str, problem: str) -> None:
@@ -50,8 +52,13 @@ def test_a_wrong_field_is_named(serving: Serving, body: Document, field: str, pr
     assert refused.json()["error"]["problem"].startswith(problem)
     if problem == "is wrong":
         assert "/docs" in refused.json()["error"]["remedy"]
-    if field == "response":
+    if (field, problem) == ("response", "is missing"):
         assert "`answer`" in refused.json()["error"]["remedy"]
+
+
+def test_a_response_that_is_null_is_none(serving: Serving) -> None:
+    told = serving().client.post("/verify", json={"answer": "exit 1", "response": None, "verifier_metadata": {}})
+    assert (told.status_code, told.json()["reward"]) == (200, 0.0)
 
 
 def test_without_a_verdict_it_is_masked_and_not_sent_back(serving: Serving) -> None:

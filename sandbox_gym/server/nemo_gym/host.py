@@ -222,7 +222,7 @@ class GymHost:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
         cookie_id = str(request.session[SESSION_ID_KEY])
         body = await read_document(request)
-        own = self._gym if "response" in body else self._short
+        own = self._gym if isinstance(body.get("response"), dict) else self._short
         protocol = self._evaluator if self._evaluator.wants_verify(body) else own
         parsed = VerifyRequest.parse(await protocol.verify_body(body))
         failure = self._failed.failure(request, cookie_id)

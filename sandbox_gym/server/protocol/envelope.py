@@ -27,7 +27,10 @@ def response_of(text: str, name: str = "0", *, model: str = "answer") -> Documen
 def body_of(row: Document, name: str = "0") -> Document:
     """A row with its answer as NeMo Gym's verify body: one with a `response` is one, or is about to be; else the
     `answer` becomes its response. Raises RequestError."""
-    if "response" in row and not ("answer" in row and isinstance(row["response"], str)):  # a column of a data set's
+    given = row.get("response")
+    if isinstance(given, str) and "answer" in row:
+        raise RequestError("response", "is a text beside an `answer`", "leave out the one that is not to be judged")
+    if given is not None:
         return row
     if "answer" not in row and "model_patch" not in row:
         raise RequestError("response", "is missing", "give the row a `response` or an `answer`")

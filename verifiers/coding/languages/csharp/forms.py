@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from sandbox_gym.verifiers.coding.languages.csharp.tokens import (
@@ -62,6 +63,7 @@ def simple(tokens: Tokens) -> None:
         if tokens[at].text == "delegate":
             name = next(i for i in range(at, len(tokens)) if tokens[i].text in ("(", "")) - 1
             declared.add(tokens[name].text)
+    declared |= type_parameters(tokens)
     for at in range(1, len(tokens) - 1):
         last, token, following = tokens[at - 1], tokens[at], tokens[at + 1]
         if (
@@ -91,6 +93,15 @@ def simple(tokens: Tokens) -> None:
         if is_file or [word, following.text] in (["global", "using"], ["readonly", "struct"], ["ref", "struct"]):
             tokens[at].text = ""
     tokens[:] = [token for token in tokens if token.text or token.kind == "end"]
+
+
+def type_parameters(tokens: Tokens) -> set[str]:
+    """By their spelling (`T`, `TKey`, `K`), where none is the name or the constraint of a value type; `T?` is T."""
+    near = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
+    values = {b.text for a, b, _ in near if a.text in ("struct", "enum")}
+    values |= {a.text for a, b, c in near if b.text == ":" and c.text in ("struct", "unmanaged")}
+    within = {b.text for a, b, c in near if a.text in ("<", ",") and c.text in (">", ",")}
+    return {one for one in within if re.fullmatch(r"[A-Z]|T[A-Z]\w*", one)} - values
 
 
 def generic_struct(tokens: Tokens, at: int) -> bool:

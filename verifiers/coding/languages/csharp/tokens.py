@@ -292,7 +292,7 @@ def wanted_type(tokens: Tokens, start: int) -> str:
         at = opening(tokens, at - 1)
         at -= tokens[at - 2].text == "operator"
     kind = type_before(tokens, at - 1) if tokens[at - 1].kind == "word" else ""
-    return "" if kind in ("var", "new") else kind
+    return "" if kind in ("var", "new") else tokens[at].text if kind in ("implicit", "explicit") else kind
 
 
 def returned_type(tokens: Tokens, at: int) -> str:
@@ -307,7 +307,8 @@ def returned_type(tokens: Tokens, at: int) -> str:
         if before.text == "=>":
             return ""
         if tokens[name - 1].text == "operator":
-            return type_before(tokens, name - 1)
+            kind = type_before(tokens, name - 1)
+            return tokens[name].text if kind in ("implicit", "explicit") else kind
         if tokens[name].kind == "word" and tokens[name].text not in BLOCKS:
             kind = type_before(tokens, name)
             if kind in ("class", "struct", "interface", "namespace"):
