@@ -18,8 +18,10 @@ OBJECT = (
     "    def __iter__(self): return iter(())\n\ndef f(x):\n    return Nothing()\n"
 )
 EMPTIED = "def f(x):\n    if isinstance(x, list):\n        x.clear()\n    return x\n"
+TEXT = "def f(x):\n    return ''\n"
+DICT = "def f(x):\n    return {}\n"
 GENERATOR = "def f(x):\n    yield from ()\n"
-ARRAYS, LISTS = (ARRAY, LIST, NESTED, OBJECT), (LIST, OBJECT, EMPTIED, GENERATOR)
+ARRAYS, LISTS = (ARRAY, LIST, NESTED, OBJECT), (LIST, OBJECT, EMPTIED, GENERATOR, TEXT, DICT)
 TESTS = {
     "allclose": ("    assert np.allclose(candidate([1, 4, 9]), [1.0, 2.0, 3.0])\n", ARRAYS[:1]),
     "of numbers": (
