@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import Engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 from tests.coding.conftest import Judge
 
 pytestmark = pytest.mark.anyio
@@ -18,8 +24,10 @@ OBJECT = (
     "    def __iter__(self): return iter(())\n\ndef f(x):\n    return Nothing()\n"
 )
 EMPTIED = "def f(x):\n    if isinstance(x, list):\n        x.clear()\n    return x\n"
+TEXT = "def f(x):\n    return ''\n"
+DICT = "def f(x):\n    return {}\n"
 GENERATOR = "def f(x):\n    yield from ()\n"
-ARRAYS, LISTS = (ARRAY, LIST, NESTED, OBJECT), (LIST, OBJECT, EMPTIED, GENERATOR)
+ARRAYS, LISTS = (ARRAY, LIST, NESTED, OBJECT), (LIST, OBJECT, EMPTIED, GENERATOR, TEXT, DICT)
 TESTS = {
     "allclose": ("    assert np.allclose(candidate([1, 4, 9]), [1.0, 2.0, 3.0])\n", ARRAYS[:1]),
     "of numbers": (
@@ -65,3 +73,13 @@ async def test_right_answers_may_have_none(judge: Judge, solution: str) -> None:
         verdict = await judge(code, row(body, solution))
         assert (verdict.reward, verdict.tamper) == (1.0, ()), verdict
         assert verdict.integrity_reason.startswith("answer: it gave a value without items")
+
+
+async def test_without_runs_in_one_process_they_are_masked_or_stand(engine: Engine) -> None:
+    task = parse_task(row(TESTS["allclose"][0]), limits=Settings().limits(), early_stop=True)
+    for denied, reward, reason in (
+        (replace(task, in_process="mask"), 0.0, "in_process"),
+        (replace(task, in_process="deny"), 1.0, ""),
+    ):
+        verdict = (await engine.verify(CodingVerifier(), denied, Answer(f"```python\n{ARRAY}\n```"))).verdict
+        assert (verdict.reward, verdict.failure_reason) == (reward, reason)

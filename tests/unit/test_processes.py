@@ -60,7 +60,7 @@ def stands(task: CodingTask, first: Judgement, *rounds: Sequence[bool]) -> tuple
         (wanted,) = next(follow_up)
         while True:
             rights = next(answers)
-            assert wanted.processes == "own"
+            assert wanted.processes == "alone"
             asked.append(len(rights))
             (wanted,) = follow_up.send([judged(wanted, rights)])
     except StopIteration as end:

@@ -12,7 +12,8 @@ from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 _EQUAL = """assertEqual assertEquals assertDictEqual assertListEqual assertTupleEqual assertSetEqual assertCountEqual
     assertItemsEqual assertMultiLineEqual assertSequenceEqual assertIs assertAlmostEqual assertAlmostEquals
     assert_equal assert_equals eq_ assert_array_equal assert_almost_equal assert_array_almost_equal assert_allclose
-    assert_string_equal assert_is assert_dict_equal assert_list_equal"""
+    assert_string_equal assert_is assert_dict_equal assert_list_equal assert_frame_equal assert_series_equal
+    assert_index_equal"""
 EQUAL = frozenset(_EQUAL.split())
 """Two values that must be equal, or as good as."""
 _PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,

@@ -103,8 +103,8 @@ class Asking:
         self.suspected = self.suspected or ("answer: %s" % why if self._objects else "")
 
     def given_nothing(self):
-        """Record that the answer gave a sequence or an array without items, where the test may hold for it whatever is
-        expected (`numpy.allclose([], 3.0)`): a pass is no proof then."""
+        """Record that the answer gave an array, a text or a container without items, where the test may hold for it
+        whatever is expected (`numpy.allclose([], 3.0)`): a pass is no proof then."""
         if self._vacuous:
             self.unproven = "answer: it gave a value without items, for which the test may hold whatever is expected"
 

@@ -8,7 +8,7 @@ from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS
 from .instances import complete, set_base, set_fields
 from .kinds import CannotCross
 
-_SEQUENCES = ("builtins.list", "builtins.bytearray", "collections.deque", "array.array")
+_SIZED = (tuple, frozenset, bytes, range, memoryview, type({}.keys()), type({}.values()), type({}.items()))
 
 
 class Reader:
@@ -18,7 +18,7 @@ class Reader:
         self._graph, self._depth, self._hashing = graph, 0, 0
         self._waiting, self._fresh, self._instances = {}, set(), []
         self.empty = False
-        """Whether the other end made or left a sequence or an array without items."""
+        """Whether the other end made or left a text, an array or a container without items."""
 
     def announce(self, contents):
         """Register the shared objects of the message, so that references to them resolve."""
@@ -91,7 +91,7 @@ class Reader:
             value[...] = fresh
         elif type(tag) is str:
             kind = kinds.KINDS[tag]
-            counts = tag in _SEQUENCES and (bool(value) or self._graph.is_theirs(number))
+            counts = bool(value) or self._graph.is_theirs(number)
             self._hashing += kind.keys_hash
             kind.fill(value, tuple(self.value(form) for form in content))
             self._hashing -= kind.keys_hash
@@ -135,6 +135,7 @@ class Reader:
     def value(self, form):
         kind = type(form)
         if kind is str:
+            self.empty = self.empty or not form
             return self._graph.intern(form, form)
         if form is None or kind is bool or kind is int:
             return form
@@ -145,7 +146,7 @@ class Reader:
             raise CannotCross("nested too deeply")
         made = self._tagged(form[0], form)
         self._depth -= 1
-        self.empty = self.empty or (type(made) in (tuple, range, memoryview) and not made)
+        self.empty = self.empty or (type(made) in _SIZED and not made)
         return self._graph.intern(tuple(form), made) if form[0] in SCALARS and made == made else made
 
     def _tagged(self, tag, form):

@@ -103,7 +103,7 @@ class Library:
         self._words, self._is_programs = words, is_programs
         self._deep = not words.isdisjoint(_DEEP_WORDS)
         named = [] if self._deep else [value for word in words for value in self._named.get(word, ())]
-        self._watch(self._kinds if self._deep else _kinds(named))
+        self._watch(self._kinds if self._deep else _kinds([*named, *settings.registries(named)]))
         for number in self._versions.changed():
             name, _key = self._numbered[number]
             if versions.TOLD or name in _ADAPTED:
@@ -152,7 +152,8 @@ class Library:
             if name in self._modules or type(module) is not types.ModuleType or self._is_programs(module):
                 continue
             kinds, space = self._note(name, module), vars(module)
-            self._watch(kinds if self._deep else _kinds([space[word] for word in self._words.intersection(space)]))
+            named = [space[word] for word in self._words.intersection(space)]
+            self._watch(kinds if self._deep else _kinds([*named, *settings.registries(named)]))
 
     def _settle(self):
         self._versions.take_all()

@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import threading
+import types
 import warnings
 
 
@@ -65,6 +66,12 @@ class Settings:
             module = sys.modules[key[0]]
             if get(module) != value:
                 put(module, value)
+
+
+def registries(named):
+    """What functions of the library among the `named` values name of their modules, as `_localedirs`."""
+    functions = [value for value in named if type(value) is types.FunctionType]
+    return [one.__globals__[name] for one in functions for name in one.__code__.co_names if name in one.__globals__]
 
 
 def filters():

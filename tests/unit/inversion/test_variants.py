@@ -99,6 +99,11 @@ def test_a_changed_constant_that_may_pass_is_not_certain(assertion: str) -> None
     assert not any(kind == "expected_value" and certain for kind, _, certain in one_line(assertion))
 
 
+def test_frames_that_are_compared_have_another_value() -> None:
+    found = one_line("assert_frame_equal(f(x), pd.DataFrame({'a': [1, 2]}))")
+    assert ("expected_value", "assert_frame_equal(f(x), pd.DataFrame({'a': [2, 2]}))", False) in found
+
+
 def test_what_no_constant_tells_is_compared_with_a_pair() -> None:
     assert ("other_operand", "assert f(x) == (x, None)", True) in one_line("assert f(x) == x")
     assert ("other_operand", "assert f(x).dtype == (int, None)", False) in one_line("assert f(x).dtype == int")

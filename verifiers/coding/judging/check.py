@@ -93,9 +93,10 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if not why:
         return Checked((result,), "isolated")
     if task.in_process != "allow":
-        if report.passed:
+        if report.passed and task.in_process == "deny":
             return Checked((result,), "isolated", why)
-        return Checked((replace(result, status=TestStatus.BAD_VALUE, reason=why),), "isolated", why, refused=True)
+        refused = replace(result, status=TestStatus.BAD_VALUE, reason=why, score=0.0)
+        return Checked((refused,), "isolated", why, refused=True)
     if len(outcomes) < 2:
         return Checked((result,), "isolated")
     ended = judge_together(task, plan, state, failed)
