@@ -123,6 +123,20 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
         "tests/swe/test_workers.py::test_an_instance_is_built_once",
     ): 5,
     ("tests/math/",): 3,
+    (
+        "tests/coding/test_scripts.py",
+        "tests/coding/test_values_without_items.py",
+        "tests/golden/test_corpus.py",
+        "tests/languages/test_csharp_of_today.py",
+        "tests/server/test_fusion_answers.py",
+        "tests/server/test_fusion_ends.py",
+        "tests/server/test_fusion_rows.py",
+    ): 3,
+    ("tests/cli/",): 2,
+    ("tests/client/",): 2,
+    ("tests/conformance/",): 2,
+    ("tests/engine/",): 2,
+    ("tests/remote/",): 2,
 }
 """Long suites of many alike, of which the daily run has one in so many; the last are the longest."""
 

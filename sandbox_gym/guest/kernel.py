@@ -23,6 +23,7 @@ libc.mount.argtypes = [_WORDS, _WORDS, _WORDS, _LONG, _WORDS]
 libc.umount2.argtypes = [_WORDS, _INT]
 libc.prctl.argtypes = [_INT, _LONG, _LONG, _LONG, _LONG]
 libc.capset.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+libc.fflush.argtypes = [ctypes.c_void_p]
 libc.syscall.restype = _bare.fork.restype = _INT  # looked up here, and not by each process that is forked
 _close_range = libc["syscall"]  # a function of its own, with types of its own
 _close_range.argtypes = [ctypes.c_long, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint]

@@ -24,10 +24,11 @@ _OWN: Final = ("unit_tests", "test", "entry_point", "test_list", "base_input")
 _ONE: Final = ("input_output", "verification_info", "tests", "test_cases", "official_tests")
 _PARTS: Final = (("private_test_cases", "public_test_cases"), ("private_tests", "public_tests", "generated_tests"))
 """Names of which a row has several; the first must be there, since rows of our own may have `public_tests`."""
+_INNER: Final = ("input_output", "unit_tests", "test_cases")
 _PACKED: Final = frozenset(("inputs", "outputs", *_ONE, *_PARTS[0], *_PARTS[1]))
 _OF_REQUESTS: Final = frozenset({"verifier_metadata", "responses_create_params", "response", "answer", "agent_ref"})
 """Fields that say nothing of a task."""
-_MAX_UNPACKED: Final = 256 * MIB
+_MAX_UNPACKED: Final = 64 * MIB
 _REMEDY: Final = "give {inputs, outputs}, or a list of {input, output}, as they are or as JSON"
 Case = tuple[object, object, object]
 """Input, output, the name of the function that is called or None."""
@@ -44,9 +45,15 @@ def task_fields(row: Mapping[str, object]) -> object:
         fields = {**fields, "unit_tests": None, "tests": fields["unit_tests"]}
     if any(fields.get(name) for name in _OWN):
         return _named(fields)
-    found = list(_published(fields))
+    try:
+        return _with_tests(fields, list(_published(fields))) or given
+    except RecursionError:
+        raise RequestError("tests", "are nested too deep", "nest at most 256 deep") from None
+
+
+def _with_tests(fields: Mapping[str, object], found: Sequence[Case | str]) -> Mapping[str, object] | None:
     if not found:
-        return given
+        return None
     fields = {name: one for name, one in fields.items() if name not in _PACKED}
     if all(isinstance(one, str) for one in found):
         return {**fields, "test_list": found}
@@ -112,10 +119,9 @@ def _cases(packed: object, field: str) -> Iterator[Case | str]:
     value = unpacked(packed)
     if isinstance(value, str):
         value = unpacked(_unpickled(value))
+    while isinstance(value, Mapping) and (inner := next((value[name] for name in _INNER if name in value), None)):
+        value = unpacked(inner)
     if isinstance(value, Mapping):
-        inner = next((value[name] for name in ("input_output", "unit_tests", "test_cases") if name in value), None)
-        if inner is not None:
-            return (yield from _cases(inner, field))
         given, said = value.get("inputs", value.get("input")), value.get("outputs", value.get("output"))
         if not (isinstance(given, list) and isinstance(said, list) and len(given) == len(said)):
             raise RequestError(field, "has no inputs with an output for each", _REMEDY)
@@ -157,15 +163,6 @@ def _unpickled(value: str) -> object:
     try:
         data = zlib.decompressobj().decompress(base64.b64decode(value, validate=True), _MAX_UNPACKED)
         text = _Plain(io.BytesIO(data)).load()
-    except (
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ValueError,
-        pickle.PickleError,
-        zlib.error,
-    ):
+    except _DAMAGED:
         return value
     return text if isinstance(text, str) else value

@@ -64,7 +64,8 @@ def _apart(gold: str, answer: str) -> tuple[str, str]:
     written = [text.count(",") + 1 for text in texts]
     sets = all(text.startswith("\\{") for text in texts)
     for own, other in ((0, 1), (1, 0)):
-        if many[own] < written[own] == (written if sets else many)[other]:
+        tuple_like = texts[other].startswith(("(", "["))  # a point is no number with a separator
+        if many[own] < written[own] == (written if sets else many)[other] and not tuple_like:
             texts[own] = texts[own].replace(",", ", ")
     return texts[0], texts[1]
 

@@ -1,0 +1,34 @@
+"""Ordinary answers share a process over their tests. Where they do not, verdicts are the same and the rate falls."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox_gym.config import Settings
+from sandbox_gym.contract import Answer
+from sandbox_gym.engine import open_engine
+from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+
+pytestmark = pytest.mark.anyio
+NUMBERS = [str(number) for number in range(6)]
+STDIN = {"unit_tests": {"inputs": NUMBERS, "outputs": [str(2 * int(one)) for one in NUMBERS]}}
+CALLS = {"unit_tests": {**STDIN["unit_tests"], "fn_name": "double"}}
+ANSWERS = {
+    "input": (STDIN, "print(2 * int(input()))"),
+    "a main guard": (STDIN, "def main():\n    print(int(input()) * 2)\nif __name__ == '__main__':\n    main()"),
+    "sys": (STDIN, "import sys\ndata = sys.stdin.buffer.read().split()\nsys.stdout.write(str(2 * int(data[0])))"),
+    "imports": (STDIN, "import heapq, math, re, collections\nfrom functools import lru_cache\nprint(2 * int(input()))"),
+    "a cache": (STDIN, "import functools\nf = functools.cache(lambda n: 2 * n)\nprint(f(int(input())))"),
+    "a function": (CALLS, "def double(n):\n    return 2 * n"),
+    "a class": (CALLS, "class Solution:\n    def double(self, n: int) -> int:\n        return 2 * n"),
+}
+
+
+async def test_ordinary_answers_share() -> None:
+    found = {}
+    async with open_engine(Settings(provider="local", boxes=2)) as engine:
+        for name, (row, code) in ANSWERS.items():
+            task = parse_task(row, limits=Settings().limits(), early_stop=True)
+            verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))).verdict
+            found[name] = verdict.reward, verdict.processes, verdict.checked
+    assert found == dict.fromkeys(ANSWERS, (1.0, "shared", 1))
