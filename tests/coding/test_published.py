@@ -145,6 +145,7 @@ def test_what_is_asked_for_by_other_names(row: Row, named: Row) -> None:
         {"private_test_cases": base64.b64encode(zlib.compress(pickle.dumps(print))).decode("ascii")},
         {"private_test_cases": base64.b64encode(zlib.compress(pickle.dumps([cases([("1", "2")])]))).decode("ascii")},
         {"tests": "assert f(1) == 2"},
+        {"private_test_cases": packed([" " * (65 << 20)])},
         {"tests": '[{"fn_name": "f", "output": 1, "input": [' + "[" * 900 + "]" * 900 + "]}]"},
         {"tests": '{"unit_tests":' * 900 + "1" + "}" * 900},
         {"private_test_cases": "bm8gdGVzdHM=", "public_test_cases": json.dumps(cases([("1", "2")]))},

@@ -92,4 +92,11 @@ def test_a_fork_of_a_cell_answers_nothing(interpreter: Sandbox) -> None:
 def test_a_loop_that_is_stopped_takes_no_cell_with_it(interpreter: Sandbox) -> None:
     value(interpreter, "import asyncio\nloop = asyncio.get_running_loop()\ni = loop.call_later(0.05, loop.stop)")
     time.sleep(0.2)
-    assert value(interpreter, "40 + 2") == "42"
+    assert value(interpreter, "import gc\ni = gc.collect()\n40 + 2") == "42"
+
+
+def test_a_task_that_exits_takes_no_cell_with_it(interpreter: Sandbox) -> None:
+    value(interpreter, "import asyncio, gc, sys\nasync def leave():\n    sys.exit(3)\nt = asyncio.create_task(leave())")
+    time.sleep(0.2)
+    for _ in range(3):
+        assert value(interpreter, "i = gc.collect()\nawait asyncio.sleep(0)\n40 + 2") == "42"

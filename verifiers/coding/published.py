@@ -161,8 +161,11 @@ class _Plain(pickle.Unpickler):
 def _unpickled(value: str) -> object:
     """LiveCodeBench's packing of text; what is none is itself."""
     try:
-        data = zlib.decompressobj().decompress(base64.b64decode(value, validate=True), _MAX_UNPACKED)
-        text = _Plain(io.BytesIO(data)).load()
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b64decode(value, validate=True), _MAX_UNPACKED)
+        text = None if unpacker.unconsumed_tail else _Plain(io.BytesIO(data)).load()
     except _DAMAGED:
         return value
+    if text is None and unpacker.unconsumed_tail:
+        raise RequestError("private_test_cases", "are over 64 MiB when unpacked", "give the row unit_tests")
     return text if isinstance(text, str) else value

@@ -137,10 +137,13 @@ class Notebook(CellRunner):
 
     def _next(self):
         if self._loop is not None:  # tasks go on between cells
+            self._loop.add_reader(self._cells, self._loop.stop)
             try:
-                self._loop.run_until_complete(_readable(self._loop, self._cells))
+                self._loop.run_forever()
             except BaseException as error:
                 tell(error)  # of a task that ends programs
+            finally:
+                self._loop.remove_reader(self._cells)
         return _loads(self._receive().decode("utf-8"))
 
     def say(self, word):
@@ -214,6 +217,9 @@ class Notebook(CellRunner):
         try:
             return self._loop.run_until_complete(task)
         except BaseException as error:  # it was interrupted while it waited
+            if task.done():  # or was through, and this is of another task
+                tell(error)
+                return task.result()
             task.cancel()
             self._interrupted = True  # and has nothing more to say
             self._loop.run_until_complete(asyncio.wait([task], timeout=_ENDING_S))
@@ -260,16 +266,6 @@ class Notebook(CellRunner):
     def fail(self, name, value, lines):
         """Report an exception of the cell."""
         self.say({"type": "error", "name": name, "value": value[:65536], "traceback": lines[:MAX_VALUE]})
-
-
-async def _readable(loop, fd):
-    """Return once there is something to read."""
-    came = loop.create_future()
-    loop.add_reader(fd, lambda: came.done() or came.set_result(None))
-    try:
-        await came
-    finally:
-        loop.remove_reader(fd)
 
 
 def _until_read(*pipes):
