@@ -86,6 +86,20 @@ def test_a_block_that_shows_how_to_use_it_is_no_answer(defined: str, use: str) -
     assert extract_code(draft + shown, PYTHON, ("h",)) == use, "none defines it"
 
 
+PROGRAMS = ("n = int(input())\nprint(2 * n)", "import sys\nsys.stdout.write(sys.stdin.read())", "from solution import *")
+NO_PROGRAMS = ("3\n6", "O(n)", "for i in range(n):\n    a[i] += 1", "# $ echo 3 | python3 a.py", ">>> print(6)\n6", "n = 3")
+
+
+@pytest.mark.parametrize("tag", ["", "python"])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("other", NO_PROGRAMS)
+def test_a_block_that_prints_nothing_is_no_program(program: str, other: str, tag: str) -> None:
+    answer, shown = (f"```{tag}\n{code}\n```\n" for code in (program, other))
+    assert extract_code(f"{answer}Complexity, or sample:\n{shown}{shown}") == program
+    assert extract_code(f"{shown}{answer}") == program
+    assert extract_code(f"{shown}") == other, "there is no other"
+
+
 def test_a_completion_is_the_last_block() -> None:
     text = "```python\ndef f(x):\n    pass\n```\ngoes on:\n```python\n    return x\n```"
     assert extract_code(text, PYTHON, ("f",)) == "    return x"

@@ -1,5 +1,6 @@
 """Extracts the code from a model's answer: the last fenced block that says the language, else the last one without a
-tag, else the last one, else the whole text. A block without a tag behind the code is what the program prints.
+tag, else the last one, else the whole text. A block without a tag behind the code is what the program prints, and one
+that prints nothing is no program.
 
 Linear in the answer's length for any input: lines are parsed by string methods and a pattern without choices.
 """
@@ -20,6 +21,10 @@ _QUOTED = "\n> ```"
 _INVISIBLE = re.compile("^[\ufeff\u200b\u2060]+|(?<![\ufeff\u200b\u2060])[\ufeff\u200b\u2060]+$", re.M)
 """Marks that a model, or what it was copied through, leaves where a line begins or ends."""
 _DOCUMENTS = ("markdown", "md")
+_PRINTS = re.compile(r"print|writ|out|put|echo|log|say|disp|show|exec|eval|main|import|include|open|emit", re.I)
+"""In each language's way to print, or to leave that to something else."""
+_SHOWN = ("#", "//", "--", ">>>", "$ ")
+"""Lines of comments, of a dialogue with an interpreter or with a shell."""
 _AROUND_CODE = ("answer", "solution", "code", "python")
 _BRACKETS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"))
 """Code Llama's, and those of MBPP's prompt, which has the opening one itself; a base model goes on behind the other."""
@@ -96,11 +101,19 @@ def _extracted(text: str, language: Language, names: Sequence[str], within: bool
 
 
 def _asked_for(bodies: Sequence[str], names: Sequence[str]) -> str:
-    """The last one that defines what is asked for: behind it an answer shows how to use it. One that is indented goes
-    on with its prompt."""
+    """The last one that defines what is asked for, or may print where a program is: behind it an answer shows how to
+    use it, a step of it, what it prints. One that is indented goes on with its prompt."""
     if len(bodies) > 1 and bodies[-1][:1] not in (" ", "\t"):
-        bodies = [body for body in bodies if any(defines(body, name) for name in names)] or bodies
+        asked = [body for body in bodies if any(defines(body, name) for name in names)]
+        bodies = asked or [body for body in bodies if names or _may_print(body)] or bodies
     return bodies[-1]
+
+
+def _may_print(body: str) -> bool:
+    lines = [line for line in body.split("\n") if line.strip()]
+    return not lines[0].lstrip().startswith(">>>") and any(
+        _PRINTS.search(line) for line in lines if not line.lstrip().startswith(_SHOWN) or line.startswith("#include")
+    )
 
 
 def _without_reasoning(text: str) -> str:
