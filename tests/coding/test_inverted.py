@@ -98,8 +98,8 @@ def test_order_and_choice_follow_the_secret_and_nothing_else() -> None:
     assert shown(ROW, RIGHT, "one") == shown(ROW, RIGHT, "one")
     true = shown(ROW, RIGHT, "one")[0]
     places = {order.index(true, 1) for order in orders}
-    assert places == {1, 2, 3}, "the true test among them may be run at any time"
-    assert all(order.count(true) == 2 and len(set(order)) == 3 for order in orders)
+    assert places == {1, 2, 3, 4}, "the true test among them may be run at any time"
+    assert all(order.count(true) == 2 and len(set(order)) == 4 for order in orders)
 
 
 def test_a_box_is_shown_nothing_beside_the_test() -> None:
@@ -157,6 +157,15 @@ def test_two_expected_values_are_changed_where_there_are_two() -> None:
     tests = task_of({"entry_point": "f", "test": test}).tests
     assert isinstance(tests, CheckTests)
     for seed in map(str, range(30)):
-        chosen = [one for one in order_of(tests, seed) if one is not None]
+        chosen = [one for one in order_of(tests, seed) if one is not None and one.kind != "doubted"]
         assert [one.kind for one in chosen] == ["expected_value", "expected_value"]
         assert len({one.line for one in chosen}) == 2
+
+
+async def test_a_row_without_a_variant_doubts_what_is_close_to_everything(judge: Judge) -> None:
+    head = "import builtins\nfrom numpy.testing import assert_allclose\n\n"
+    test = head + "def check(candidate):\n    assert_allclose(candidate(3), {})\n"
+    for value in ("3.0", "[3.0]"):
+        row = {"entry_point": "f", "test": test.format(value)}
+        for given, reward in ((f"np.array({value})", 1.0), (value, 1.0), ("np.empty((0, 1))", 0.0), ("[]", 0.0)):
+            assert (await judge(f"import numpy as np\ndef f(x):\n    return {given}", row)).reward == reward

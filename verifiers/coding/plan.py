@@ -14,7 +14,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding.answers.extract import defines, extract_code
 from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
 from sandbox_gym.verifiers.coding.answers.folders import Sources
-from sandbox_gym.verifiers.coding.functions.inverted import key_of, order_of, pool_of, seed_of
+from sandbox_gym.verifiers.coding.functions.inverted import doubt_of, key_of, order_of, pool_of, seed_of
 from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
@@ -226,7 +226,7 @@ def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:
     """A run of the test on the row's own solution: apart, and in one process with the test and its variants. It never
     shares a box with an answer."""
     source = candidate_source(tests.prompt, tests.entry_point, tests.reference) + imports_given(tests)
-    shown = [tests.test, *(one.test for one in pool_of(tests))]
+    shown = [tests.test, *(one.test for one in (*pool_of(tests), *doubt_of(tests)))]
     names = [f"{number}/test.py" for number in range(len(shown))]
     more: dict[str, object] = {
         "rehearsal": "solution.py",

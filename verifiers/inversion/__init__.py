@@ -6,14 +6,16 @@ is running, but by knowing what is right. The idea and its words are mutation te
 suite kill the mutant), with the tests mutated in place of the code. Pure; knows no verifier.
 """
 
+from sandbox_gym.verifiers.inversion.doubts import doubted
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant, edited
 from sandbox_gym.verifiers.inversion.variants import variants_of
 
-__all__ = ["SIGNS", "Edit", "Kind", "Variant", "edited", "variants_of"]
+__all__ = ["SIGNS", "Edit", "Kind", "Variant", "doubted", "edited", "variants_of"]
 
 SIGNS = {
     "inverted_test_survived": "a test that was changed so that it must fail did not fail",
     "inverted_test_ended_otherwise": "a test that was changed so that it must fail ended in another way than it must",
-    "inverted_test_disturbed": "a test passed, and failed where others were changed so that they must fail",
+    "inverted_test_disturbed": "a test passed, and failed where others were changed so that they must fail, or"
+    " where it doubts objects that equal anything",
 }
 """Signs of the inverted run; each costs the reward."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["expected_value", "negated_assertion", "other_exception", "opposite_assertion", "other_operand", "mock"]
+Kind = Literal[
+    "expected_value", "negated_assertion", "other_exception", "opposite_assertion", "other_operand", "mock", "doubted"
+]
 
 
 @dataclass(frozen=True, slots=True)

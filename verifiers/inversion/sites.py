@@ -164,9 +164,13 @@ def _walk(body: Sequence[ast.stmt], reached: bool, depth: int) -> Iterator[Site]
 def _with(node: ast.With | ast.AsyncWith, reached: bool, depth: int) -> Iterator[Site]:
     for item in node.items:
         yield Site(item, reached)
+    yield from _walk(node.body, reached and not swallows(node), depth + 1)
+
+
+def swallows(node: ast.With | ast.AsyncWith) -> bool:
+    """Whether it may end its block early, or keep a failure in it from the test."""
     managers = {word for item in node.items for word in _words(item.context_expr)}
-    swallows = any(sign in word for word in managers for sign in _SWALLOWS)
-    yield from _walk(node.body, reached and not swallows, depth + 1)
+    return any(sign in word for word in managers for sign in _SWALLOWS)
 
 
 def _blocks(node: ast.stmt, reached: bool) -> Iterator[tuple[list[ast.stmt], bool]]:

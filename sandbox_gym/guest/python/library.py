@@ -4,12 +4,12 @@ Namespaces are compared whole; classes, functions and containers where the progr
 reaches for things otherwise than by their names. Knows nothing of processes and their files.
 """
 
-import enum
 import itertools
 import sys
 import types
 
-from . import settings, versions
+from . import reached, settings, versions
+from .changeable import CONTAINERS, has_attributes, inside, kinds_of
 
 _DEEP_WORDS = frozenset(
     (
@@ -20,9 +20,6 @@ _DEEP_WORDS = frozenset(
         "pickle", "marshal", "ModuleType", "attrgetter", "methodcaller", "__builtins__",
     )
 )  # fmt: skip
-_HEAP_TYPE = 1 << 9
-"""A class whose attributes can be changed."""
-_CONTAINERS = (list, dict, set, bytearray)
 _CACHES = frozenset(("__warningregistry__", "__builtins__", "__annotations__"))
 PROCESS_KEYS = frozenset(
     (
@@ -49,7 +46,7 @@ class Library:
     __slots__ = (  # and so no attributes that it would look at itself
         "_modules", "_contents", "_objects", "_sizes", "_counts", "_named", "_kinds", "_versions", "_numbered",
         "_sys", "_classes", "_functions", "_containers", "_words", "_deep", "_is_programs", "_seen", "settings",
-        "_others",
+        "_others", "_reached",
     )  # fmt: skip
 
     def __init__(self):
@@ -65,11 +62,13 @@ class Library:
                     all_of_it += its
         self._others = len(sys.modules.keys() - self._modules.keys() - {"__main__"})
         self._versions.take_all()
+        self._reached = reached.Reached()
+        self._reached.add(self._modules.values())
         self.settings = self._seen = None
 
     def _index(self, space):
         for name, value in space.items():
-            if any(_kinds([value])):
+            if any(kinds_of([value])):
                 self._named.setdefault(name, []).append(value)
 
     def _note(self, name, module):
@@ -103,7 +102,7 @@ class Library:
         self._words, self._is_programs = words, is_programs
         self._deep = not words.isdisjoint(_DEEP_WORDS)
         named = [] if self._deep else [value for word in words for value in self._named.get(word, ())]
-        self._watch(self._kinds if self._deep else _kinds([*named, *settings.registries(named)]))
+        self._watch(self._kinds if self._deep else kinds_of([*named, *settings.registries(named)]))
         for number in self._versions.changed():
             name, _key = self._numbered[number]
             if versions.TOLD or name in _ADAPTED:
@@ -117,6 +116,7 @@ class Library:
         for number in self._versions.changed():
             self._note_again(number)
         self._versions.take_all()
+        self._reached.settle()
 
     def remember(self):
         """Take down everything as it is now. Modules of the program's own are left out."""
@@ -144,26 +144,30 @@ class Library:
         self._contents[name] = body = dict(space)
         if name != "sys":
             new = [value for key, value in body.items() if value is not old.get(key)]
-            self._add_objects([value for value in new if _has_attributes(value)])
+            self._add_objects([value for value in new if has_attributes(value)])
 
     def _note_new(self):
+        new = []
         for name in reversed(added()):
             module = sys.modules[name]
             if name in self._modules or type(module) is not types.ModuleType or self._is_programs(module):
                 continue
             kinds, space = self._note(name, module), vars(module)
+            new.append(module)
             named = [space[word] for word in self._words.intersection(space)]
-            self._watch(kinds if self._deep else _kinds([*named, *settings.registries(named)]))
+            self._watch(kinds if self._deep else kinds_of([*named, *settings.registries(named)]))
+        self._reached.add(new)
 
     def _settle(self):
         self._versions.take_all()
+        self._reached.settle()
         self._seen = settings.look()
 
     def _watch(self, kinds):
         """Take down these (classes, functions, containers) as they are now."""
         classes, functions, containers = kinds
         self._classes.update([(cls, dict(vars(cls))) for cls in classes])
-        self._functions.update([(function, _inside(function)) for function in functions])
+        self._functions.update([(function, inside(function)) for function in functions])
         self._containers.update([(id(value), (value, value.copy())) for value in containers])
 
     # -- after a program
@@ -191,6 +195,7 @@ class Library:
         if "linecache" in self._modules:
             self._modules["linecache"].cache.clear()
         self.settings.restore()
+        self._reached.restore()
 
     def _restore_count(self, owner, name, was):
         value = vars(owner).get(name)
@@ -211,8 +216,9 @@ class Library:
             and self._are_same()
             and all(vars(cls) == body for cls, body in self._classes.items())
             and list(map(len, self._sizes[0])) == self._sizes[1]
-            and all(_inside(function) == body for function, body in self._functions.items())
+            and all(inside(function) == body for function, body in self._functions.items())
             and all(value == body for value, body in self._containers.values())
+            and self._reached.is_unchanged()
         )
 
     def _are_all_there(self):
@@ -302,9 +308,9 @@ def prepared():
 def _scan(module):
     """((classes, functions, containers), objects with attributes, public containers, counters) of a module."""
     space = vars(module)
-    kinds = _kinds(space.values())
+    kinds = kinds_of(space.values())
     values = [getattr(one, "__self__", one) if type(one) is types.MethodType else one for one in space.values()]
-    public = [value for key, value in space.items() if type(value) in _CONTAINERS and not key.startswith("_")]
+    public = [value for key, value in space.items() if type(value) in CONTAINERS and not key.startswith("_")]
     owners = [module, *(one for one in kinds[0] if one.__module__ == module.__name__)]
     counts = [
         (owner, key, str(_count(value)))
@@ -314,15 +320,8 @@ def _scan(module):
     ]
     if module.__name__ in ("sys", "posix"):  # modules, paths and the environment are looked at for themselves
         kinds, public = (*kinds[:2], []), []
-    objects = [one for one in values if _has_attributes(one)] if module.__name__ != "typing" else []
+    objects = [one for one in values if has_attributes(one)] if module.__name__ != "typing" else []
     return kinds, objects, public, counts
-
-
-def _kinds(values):
-    """(classes that can be changed, functions, containers) among these."""
-    classes = [value for value in values if isinstance(value, type) and value.__flags__ & _HEAP_TYPE]
-    functions = [value for value in values if type(value) is types.FunctionType]
-    return classes, functions, [value for value in values if type(value) in _CONTAINERS]
 
 
 def _count(value):
@@ -330,19 +329,3 @@ def _count(value):
     if type(value) is _NEXT:
         value = value.__self__
     return value if type(value) is itertools.count else None
-
-
-def _has_attributes(value):
-    cls = type(value)
-    heap = cls.__flags__ & _HEAP_TYPE and not issubclass(cls, (types.ModuleType, type, enum.Enum))
-    return bool(heap) and type(getattr(value, "__dict__", None)) is dict
-
-
-def _inside(function):
-    kwdefaults, attributes = function.__kwdefaults__, function.__dict__
-    return (
-        function.__code__,
-        function.__defaults__,
-        dict(kwdefaults) if kwdefaults else None,
-        dict(attributes) if attributes else None,
-    )

@@ -33,14 +33,24 @@ _OWN_WORDS = frozenset(
         "unsetenv", "tzset", "prctl", "set_wakeup_fd", "mlockall", "__subclasses__", "refresh_type_cache",
         "all_tasks", "current_task", "thread_info", "get_native_id", "_MainThread", "set_bit_generator", "seterrcall",
         "_thread", "register_at_fork", "add_extension", "register_adapter", "register_converter", "sigaltstack",
-        "siginterrupt", "sched_setscheduler", "sched_setparam", "login_tty", "cache_info",
+        "proc", "siginterrupt", "sched_setscheduler", "sched_setparam", "login_tty", "cache_info",
     )
 )  # fmt: skip
 """Names whose use can't be taken back or seen, or which tell a shared process from one of its own."""
+_OWN_NAMES = frozenset(
+    (
+        "stat", "lstat", "fstat", "getmtime", "getctime", "getatime", "gettarinfo", "from_file", "subprocess", "system",
+        "popen", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp",
+        "getattr", "__getattribute__", "__dict__", "__globals__", "__builtins__", "builtins", "vars", "globals", "exec",
+        "eval", "__import__", "importlib", "import_module", "modules", "runpy", "getmembers", "attrgetter",
+        "methodcaller", "pickle", "marshal", "FunctionType", "CodeType", "__code__", "__self__", "get_type_hints",
+    )
+)  # fmt: skip
+"""Names in code, not words of its texts: of what shows how old a file is, and with it the process, by itself or by
+another program, and of what is given a name that may be made at run time."""
 _OWN_PAIRS = (
     frozenset(("os", "times")), frozenset(("codecs", "register")), frozenset(("codecs", "unregister")),
-    frozenset(("gc", "get_count")), frozenset(("asyncio", "get_name")), frozenset(("proc", "self")),
-    frozenset(("proc", "getpid")),
+    frozenset(("gc", "get_count")), frozenset(("asyncio", "get_name")), frozenset(("dev", "fd")),
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d]\w*")
 _FOLDERS = ("/tmp", "/dev/shm")
@@ -60,8 +70,9 @@ class Traces:
     def __init__(self, spec):
         self._spec = spec
         self._folder = spec["workdir"] + "/"
-        words = self._words()
-        self.needs_own = not words.isdisjoint(_OWN_WORDS) or any(pair <= words for pair in _OWN_PAIRS)
+        words, names = self._words()
+        named = words & _OWN_WORDS or names & _OWN_NAMES
+        self.needs_own = bool(named) or any(pair <= words for pair in _OWN_PAIRS)
         """Whether the program can be run in a process of its own only."""
         if self.needs_own:
             return
@@ -79,12 +90,12 @@ class Traces:
         self._files = self._listed()
 
     def _words(self):
-        words = _words(self._spec["compiled"][0])
+        words, names = _words(self._spec["compiled"][0])
         for path in self._spec["files"]:
             if path.endswith(".py") and path != self._spec["main"]:
                 with open(os.path.join(self._spec["workdir"], path), encoding="utf-8", errors="replace") as file:
-                    words.update(_WORD.findall(file.read()))
-        return words
+                    names.update(_WORD.findall(file.read()))
+        return words | names, names
 
     def _is_programs(self, module):
         """Whether it is the program's own, or of a file beside it: those are run anew for each input."""
@@ -201,11 +212,11 @@ class Traces:
 
 
 def _words(code):
-    """Every name and every word of a text in `code` and nested code."""
-    words, codes = set(), [code]
+    """Every word of a text in `code` and nested code, and every name."""
+    words, names, codes = set(), set(), [code]
     while codes:
         one = codes.pop()
-        words.update(one.co_names)
+        names.update(one.co_names)
         for constant in one.co_consts:
             if isinstance(constant, types.CodeType):
                 codes.append(constant)
@@ -213,7 +224,7 @@ def _words(code):
                 words.update(_WORD.findall(constant.decode("latin-1")))
             elif isinstance(constant, str):
                 words.update(_WORD.findall(constant))
-    return words
+    return words, names
 
 
 def _threads_ended():

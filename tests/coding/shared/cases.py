@@ -1,7 +1,7 @@
 """Programs that leave something behind between tests: written out, or made of what to look at and what to leave.
 
-A way in process.txt or library.txt has a `setup`, a `look` whose value an earlier test may have changed, and a `leave`
-that changes it. SHAPES makes programs of it, each of which must see what a new interpreter sees.
+A way in process.txt, library.txt or depths.txt has a `setup`, a `look` whose value an earlier test may have changed,
+and a `leave` that changes it. SHAPES makes programs of it, each of which must see what a new interpreter sees.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ class Case:
 
 def cases() -> list[Case]:
     """Every program."""
-    return [*_programs(), *_folders(), *_ways("process.txt"), *_ways("library.txt")]
+    return [
+        *_programs(),
+        *_folders(),
+        *(case for file in ("process.txt", "library.txt", "depths.txt") for case in _ways(file)),
+    ]
 
 
 def _blocks(file: str) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,24 @@ ANSWERS = {
     "a main guard": (STDIN, "def main():\n    print(int(input()) * 2)\nif __name__ == '__main__':\n    main()"),
     "sys": (STDIN, "import sys\ndata = sys.stdin.buffer.read().split()\nsys.stdout.write(str(2 * int(data[0])))"),
     "imports": (STDIN, "import heapq, math, re, collections\nfrom functools import lru_cache\nprint(2 * int(input()))"),
+    "json": (
+        STDIN,
+        "import json, re, copy\nprint(json.loads(json.dumps({'a': 2 * int(re.sub(' ', '', input()))}))['a'])",
+    ),
+    "numbers": (
+        STDIN,
+        "from fractions import Fraction\nfrom decimal import *\nimport statistics, random\ngetcontext().prec = 50\n"
+        "random.seed(3); statistics.mean([1, 2])\nprint(int(Fraction(input()) * Decimal(2).__int__()))",
+    ),
+    "dates": (STDIN, "import datetime, calendar\ndatetime.datetime.strptime('2020', '%Y')\nprint(2 * int(input()))"),
+    "classes": (
+        STDIN,
+        "from dataclasses import dataclass\nfrom typing import *\nfrom enum import Enum\nimport abc, collections.abc\n"
+        "class A(abc.ABC): pass\nisinstance(A(), collections.abc.Sized)\nE = Enum('E', 'a b')\n"
+        "@dataclass(order=True)\nclass P:\n    x: Dict[str, List[int]]\nP({})\nprint(2 * int(input()))",
+    ),
+    "tasks": (STDIN, "import asyncio\nasyncio.run(asyncio.sleep(0))\nprint(2 * int(input()))"),
+    "texts": (STDIN, "import html, textwrap, pprint\npprint.pformat({1: html.unescape('&')})\nprint(2 * int(input()))"),
     "a cache": (STDIN, "import functools\nf = functools.cache(lambda n: 2 * n)\nprint(f(int(input())))"),
     "a function": (CALLS, "def double(n):\n    return 2 * n"),
     "a class": (CALLS, "class Solution:\n    def double(self, n: int) -> int:\n        return 2 * n"),

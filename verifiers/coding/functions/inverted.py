@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, zip_longest
 
+from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.styles import pytest_test
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
-from sandbox_gym.verifiers.inversion import Kind, Variant, edited, variants_of
+from sandbox_gym.verifiers.inversion import Kind, Variant, doubted, edited, variants_of
 
 CHOSEN = 2
 """Variants that are run over an answer."""
@@ -36,6 +37,8 @@ class Inverted:
 
     @property
     def evidence(self) -> str:
+        if self.kind == "doubted":
+            return "the test that doubts objects which equal anything"
         return f"{self.kind.replace('_', ' ')}, line {self.line} of the test"
 
 
@@ -59,6 +62,22 @@ def _inverted(tests: CheckTests, source: str, variant: Variant) -> Inverted:
     else:
         test = edited(tests.test, variant.edits)  # which begins with what the row has written
     return Inverted(test, variant.kind, variant.line, variant.certain)
+
+
+@lru_cache(maxsize=256)
+def doubt_of(tests: CheckTests) -> tuple[Inverted, ...]:
+    """The row's test, which must pass as it does, where it fails objects that equal anything; () where it has nothing
+    to doubt."""
+    source = tests.written or tests.test
+    try:
+        test = doubted(source)
+        if test and tests.style == "pytest":
+            test = pytest_test(test, tests.module, tests.entry_point)
+        elif test:
+            test += tests.test[len(source) :]
+    except (*UNPARSEABLE, RequestError):
+        return ()
+    return (Inverted(test, "doubted", 0, True),) if test else ()
 
 
 def _names(tests: CheckTests, source: str) -> list[str]:
@@ -95,15 +114,16 @@ def key_of(seed: str, index: int) -> str:
 
 
 def order_of(tests: CheckTests, seed: str) -> tuple[Inverted | None, ...]:
-    """The runs after the first true one: variants, and None for the true test among them; empty where none is made."""
+    """The runs after the first true one: variants, the doubting test, and None for the true test among them; empty
+    where none is made."""
     pool = [one for one in pool_of(tests) if one.certain or tests.reference]
     shuffled = [pool[at] for at in _shuffled(len(pool), seed, "choice")]
     # a certain one first, since what only a run tells may tell nothing; a changed value, since no form gives it away
     chosen = sorted(shuffled, key=lambda one: (not one.certain, one.kind != "expected_value"))
     rest = sorted((one for one in shuffled if one is not chosen[0]), key=lambda one: _rank(one, chosen[0]))
     chosen = [*chosen[:1], *rest]
-    runs = [*chosen[:CHOSEN], None]
-    return tuple(runs[at] for at in _shuffled(len(runs), seed, "order")) if chosen else ()
+    runs = [*chosen[:CHOSEN], *([None] if chosen else []), *doubt_of(tests)]
+    return tuple(runs[at] for at in _shuffled(len(runs), seed, "order"))
 
 
 def _rank(variant: Inverted, first: Inverted) -> tuple[bool, bool, bool]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sandbox_gym.contract import InvertedTests, Outcome, Plan, Run, State, Status, TestResult, TestStatus
 from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
-from sandbox_gym.verifiers.coding.functions.inverted import Inverted, order_of, pool_of, seed_of, why_none
+from sandbox_gym.verifiers.coding.functions.inverted import Inverted, doubt_of, order_of, pool_of, seed_of, why_none
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.plan import REHEARSAL, TOGETHER
 from sandbox_gym.verifiers.coding.task import CodingTask
@@ -144,10 +144,13 @@ class _Inversion:
         signs: dict[str, str] = {}
         counts = {"variants": 0, "failed": 0, "unchanged": 0}
         status, reason = TestStatus.PASSED, ""
+        assert isinstance(self.task.tests, CheckTests)
+        doubts = doubt_of(self.task.tests)
         for variant, word, outcome in runs:
             if variant is not None and not self._usable(variant):
                 continue
-            counts["unchanged" if variant is None else "variants"] += 1
+            if variant not in doubts:
+                counts["unchanged" if variant is None else "variants"] += 1
             capped = self._capped(outcome, word)
             sign = "" if capped else self._sign(variant, word, outcome)
             if capped and status is TestStatus.PASSED:
@@ -156,14 +159,15 @@ class _Inversion:
                 where = f"{variant.evidence}: " if variant is not None else ""
                 signs.setdefault(sign, f"{where}{SIGNS[sign]}")
                 status, reason = TestStatus.WRONG_ANSWER, signs[sign]
-            elif variant is not None and not capped:
+            elif variant is not None and variant not in doubts and not capped:
                 counts["failed"] += 1
         why = "" if counts["variants"] else self._why_none()
         return _Judged(status, reason, InvertedTests(**counts, why_none=why, seed=seed), signs)
 
     def _usable(self, variant: Inverted) -> bool:
         if variant in self.rehearsed:
-            return self.rehearsed[variant] not in ("", "returned", "forged")
+            end = self.rehearsed[variant]
+            return end == "returned" if variant.kind == "doubted" else end not in ("", "returned", "forged")
         return variant.certain
 
     def _capped(self, outcome: Outcome, word: _Word) -> tuple[TestStatus, str] | None:
@@ -173,7 +177,7 @@ class _Inversion:
 
     def _sign(self, variant: Inverted | None, word: _Word, outcome: Outcome) -> str:
         returned = word.genuine and word.end == "returned" and outcome.status is Status.OK
-        if variant is None:
+        if variant is None or variant.kind == "doubted":
             return "" if returned else "inverted_test_disturbed"
         if returned:
             return "inverted_test_survived"
@@ -203,7 +207,7 @@ def _rehearsed(tests: CheckTests, plan: Plan, state: State) -> Mapping[Inverted,
             try:
                 said = json.loads(outcome.stdout[:_REPORT_MAX])
                 if said["together"] is True:
-                    return dict(zip(pool_of(tests), map(str, said["inverted"]), strict=False))
+                    return dict(zip((*pool_of(tests), *doubt_of(tests)), map(str, said["inverted"]), strict=False))
             except (ValueError, RecursionError, LookupError, TypeError):
                 return {}
     return {}
