@@ -53,6 +53,8 @@ _OWN_PAIRS = (
     frozenset(("gc", "get_count")), frozenset(("asyncio", "get_name")), frozenset(("dev", "fd")),
 )  # fmt: skip
 _WORD = re.compile(r"[^\W\d]\w*")
+_SIZE = re.compile(rb"\bfstat\([\w. ]*(?:\(\))?\)\.st_size\b")
+"""As fast readers of the standard input ask: it says nothing of a file's age."""
 _FOLDERS = ("/tmp", "/dev/shm")
 _SIGNALS = [number for number in range(1, signal.NSIG) if number not in (signal.SIGKILL, signal.SIGSTOP)]
 # _signal's functions: those of signal make an enum of each number
@@ -91,6 +93,8 @@ class Traces:
 
     def _words(self):
         words, names = _words(self._spec["compiled"][0])
+        if _asks_for_sizes_only(self._spec["sources"][os.path.join(self._spec["workdir"], self._spec["main"])]):
+            names.discard("fstat")
         for path in self._spec["files"]:
             if path.endswith(".py") and path != self._spec["main"]:
                 with open(os.path.join(self._spec["workdir"], path), encoding="utf-8", errors="replace") as file:
@@ -225,6 +229,12 @@ def _words(code):
             elif isinstance(constant, str):
                 words.update(_WORD.findall(constant))
     return words, names
+
+
+def _asks_for_sizes_only(source):
+    """Whether each `fstat` of a source, whose text is as its bytes say, is one for a size."""
+    decoded = b"coding" in b"".join(source.split(b"\n", 2)[:2])
+    return source.isascii() and not decoded and b"fstat" not in _SIZE.sub(b"", source)
 
 
 def _threads_ended():

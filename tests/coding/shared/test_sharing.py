@@ -7,6 +7,7 @@ import pytest
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
+from sandbox_gym.guest.python.traces import _asks_for_sizes_only
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +38,12 @@ ANSWERS = {
     "tasks": (STDIN, "import asyncio\nasyncio.run(asyncio.sleep(0))\nprint(2 * int(input()))"),
     "texts": (STDIN, "import html, textwrap, pprint\npprint.pformat({1: html.unescape('&')})\nprint(2 * int(input()))"),
     "a cache": (STDIN, "import functools\nf = functools.cache(lambda n: 2 * n)\nprint(f(int(input())))"),
+    "sizes": (
+        STDIN,
+        "import os, sys\nclass Fast:\n    def __init__(self, file):\n        self._fd = file.fileno()\n    def read(self):\n"
+        "        return os.read(self._fd, max(os.fstat(self._fd).st_size, 8192))\n"
+        "print(2 * int(Fast(sys.stdin).read().decode()))",
+    ),
     "a function": (CALLS, "def double(n):\n    return 2 * n"),
     "a class": (CALLS, "class Solution:\n    def double(self, n: int) -> int:\n        return 2 * n"),
 }
@@ -50,3 +57,18 @@ async def test_ordinary_answers_share() -> None:
             verdict = (await engine.verify(CodingVerifier(), task, Answer(f"```python\n{code}\n```"))).verdict
             found[name] = verdict.reward, verdict.processes, verdict.checked
     assert found == dict.fromkeys(ANSWERS, (1.0, "shared", 1))
+
+
+SIZE = "os.fstat(sys.stdin.fileno()).st_size"
+AGES = (
+    "os.fstat(0)[8]", "os.fstat(0).st_mtime", "os.fstat(0).st_size_", "f = os.fstat", "os.fstat( # ).st_size\n0)[8]",
+    "os.fstat('').st_size", "from os import fstat as f", "os.\uff46stat(0)[8]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("age", AGES)
+def test_a_size_says_nothing_of_a_files_age(age: str) -> None:
+    assert _asks_for_sizes_only(f"import os, sys\nn = {SIZE} or os.fstat(self._fd).st_size".encode())
+    for source in (age, f"{SIZE}\n{age}", f"{age}\n# {SIZE}"):
+        assert not _asks_for_sizes_only(source.encode()), source
+    assert not _asks_for_sizes_only(f"# coding: utf-7\n{SIZE}\nos.+AGY-stat(0)[8]".encode())
