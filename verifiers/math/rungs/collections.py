@@ -22,7 +22,7 @@ _LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
 _IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
 _LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
 _POINT = re.compile(r"^[A-Z]'?(?:_\{?[0-9]\}?)? ?(?=\([^()]*,)")
-_PART = re.compile(r"[,; ]*‹?[,; ]*\(([a-f])\) ?:? ?›? ?")
+_PART = re.compile(r"(?<![,; ])[,; ]*+‹?[,; ]*+\(([a-f])\) ?:? ?›? ?")
 """`(a) 5 (b) 7`."""
 _RESPECTIVELY = re.compile(r",? ?‹? ?\brespectively\b ?›?")
 _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
