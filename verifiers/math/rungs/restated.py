@@ -18,7 +18,8 @@ OPERATION = re.compile(
 """What is to be evaluated."""
 _TASK = re.compile(
     r"\b(?:compute|evaluate|calculate|simplify|factori[sz]e|factor|expand|rationali[sz]e|reduce|convert|write|express"
-    r"|what(?: is|'s)|(?:find|determine|give) (?:the|an?) [a-z ]{0,40}?(?:value|sum|product|quotient|form|factori[sz]ation) of)"
+    r"|what(?: is|'s)|(?:find|determine|give) (?:the|an?) [a-z ]{0,40}?"
+    r"(?:value|sum|product|quotient|form|factori[sz]ation) of)"
     r"\b:?[^$\\?.]{0,80}?"
     r"(?:\$\$?(?P<dollars>[^$]{1,600})\$|\\\((?P<round>.{1,600}?)\\\)|\\\[(?P<square>.{1,600}?)\\\]"
     r"|(?P<plain>(?<=[ :])(?:(?!\\[(\[])[^$?\n]){1,200}?)(?=\?|\.(?:\s|$)|\n|$))",
