@@ -69,7 +69,7 @@ DECIDED = [
     ("interval", True, "(-\\infty,3)\\cup(3,\\infty)", "x\\ne 3"),
     ("interval", True, "\\mathbb{R}", "(-\\infty,\\infty)"),
     ("collection", True, "(3,\\frac{\\pi}{2})", "(3, pi/2)"),
-    ("interval", False, "(3,\\frac{\\pi}{2})", "(3, \\pi)"),
+    ("collection", False, "(3,\\frac{\\pi}{2})", "(3, \\pi)"),
     ("interval", True, "\\{x \\mid x > 3\\}", "(3,\\infty)"),
     ("modulus", True, "x \\equiv 2 \\pmod 7", "x \\equiv 9 \\pmod{7}"),
     ("modulus", False, "2 \\pmod 7", "2 \\pmod 5"),
