@@ -90,7 +90,12 @@ _HANDLE = _service()
 
 def judged(gold: str, response: str, options: MathOptions) -> Found:
     """A response against a gold, as the verifier takes them."""
-    task, answer = MathTask(gold, options=options), Answer(response)
+    return judged_task(MathTask(gold, options=options), response)
+
+
+def judged_task(task: MathTask, response: str) -> Found:
+    """The same for a task, which may have a question."""
+    answer = Answer(response)
     plan = MathVerifier().plan(task, answer)
     outcomes = tuple(_outcome(step) for step in plan.steps if isinstance(step, Query))
     verdict = MathVerifier().judge(task, answer, plan, State(outcomes, "none", "test"))

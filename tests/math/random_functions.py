@@ -86,7 +86,9 @@ def integer_function(rng: Random) -> Made:
     }
     calls.append(latex.get(name, f"\\{name}({arguments})") if name != "ceil" else latex["ceil"])
     gold, answer, equal = either(rng, [str(value)], [str(value + 1), f"{value}.5", f"-{value}"])
-    return (gold, rng.choice(calls), True) if equal else (answer, rng.choice(calls), False)
+    number, call = gold if equal else answer, rng.choice(calls)
+    evaluated = name in ("gcd", "lcm", "max", "min")  # as an answer, those give the problem back
+    return (call, number, equal) if evaluated else (number, call, equal)
 
 
 _IDENTITIES = [

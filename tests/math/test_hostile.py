@@ -16,6 +16,7 @@ UNITS = {
     "thousands": ",000", "fractions": "\\frac1", "bangs": "!", "dots": ".", "colons": "1:", "equals": "x=",
     "unions": "(1,2)\\cup", "less": "x<", "marks": "‹", "newlines": "\n", "surrogates": "\ud800", "degrees": "1°",
     "gaps": "1\\,000", "letters": "ab", "percents": "%", "quotes": "x'", "subscripts": "_{1}", "mods": "\\pmod",
+    "semicolons": "; ", "braced commas": "{,}", "parts": ",‹,(",
 }  # fmt: skip
 
 
@@ -30,6 +31,7 @@ def test_repeated_pieces(name: str, chars: int) -> None:
         found = decide("123457", f"7{text}8", options)
         assert found is None or not found.equal
         decide(f"{text}1", f"{text}2", options)
+        decide("123457", f"a{text}b", options)
     plain_gold(text)
     ask(MathTask("123457"), text)
     ask(MathTask("123457"), f"The answer is ${text}$")

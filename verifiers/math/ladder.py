@@ -16,6 +16,7 @@ from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
+from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
 from sandbox_gym.verifiers.math.rungs.texts import (
     opposite_words,
     same_choice,
@@ -60,6 +61,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
         same_points(gold, answer),
         same_residue(gold, answer),
         false_equation(gold, answer),
+        unevaluated(gold, answer),
     ):
         if found:
             return found
@@ -70,9 +72,10 @@ def _decide_values(gold: str, answer: str, options: MathOptions, depth: int = 0)
     """Compares what is right of `=`; members of collections are compared here too."""
     (left, first), (right, second) = assigned(gold), assigned(answer)
     sides = split_top(second, "=")
-    chain = not depth and not right and len(sides) > 2 and "=" not in gold
+    worked = len(sides) > 2 or (len(sides) == 2 and OPERATION.search(sides[0]))
+    chain = worked and not depth and not right and "=" not in gold
     known = [try_evaluate(side) for side in sides[1:]] if chain else []
-    if known and not any(value is None or variables(value) for value in known):  # m+n = 35+7 = 42
+    if known and not any(value is None or variables(value) for value in known):  # m+n = 35+7 = 42, \\gcd(4, 6) = 2
         second = sides[-1].strip()
     if left and right and left != right:
         return None  # x = 5 and y = 5: whether the name matters is the library's call

@@ -10,8 +10,18 @@ import re
 from sandbox_gym.verifiers.math.expressions.units import parse_unit
 
 _LINE_CHARS = 2000
-_ANCHORS = ("final answer", "the answer is", "answer is", "answer:", "answer =", "answer", "option is", "choice is")
-_AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=)?\s*:?\s*(?:\*\*|__)?\s*")
+_ANCHORS = (
+    "final answer",
+    "the answer is",
+    "answer is",
+    "answer:",
+    "answer =",
+    "answer",
+    "option is",
+    "choice is",
+    "答案",
+)
+_AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=|是|为)?\s*[:：]?\s*(?:\*\*|__)?\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
 _DISPLAYS = (("\\[", "\\]"), ("$$", "$$"))
 _DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))

@@ -81,6 +81,7 @@ def _rewritten(text: str) -> str:
     if "*" in text:
         text = _FACTOR_BEHIND.sub(r"\1(\2)", text).replace("*", " \\cdot ")
     text = text.replace(ROW_END, "\\\\")
+    text = text.replace("...", "\\ldots ").replace("…", "\\ldots ")
     text = text.replace("%", "\\%").replace("$", "\\$")
     return _texts(merge_thousands(text))
 

@@ -36,6 +36,7 @@ from sandbox_gym.verifiers.math.rewrite import rewrite_pair
 from sandbox_gym.verifiers.math.rungs.bases import has_base
 from sandbox_gym.verifiers.math.rungs.caps import NAME as CAPS
 from sandbox_gym.verifiers.math.rungs.caps import too_large
+from sandbox_gym.verifiers.math.rungs.restated import restated
 from sandbox_gym.verifiers.math.task import MathTask
 from sandbox_gym.verifiers.math.tolerance import within
 from sandbox_gym.verifiers.math.veto import veto
@@ -71,7 +72,13 @@ def ask(task: MathTask, text: str) -> Asked:
         return _ask_of_text(task, searchable(text, task.options))
     if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
         return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
-    return Asked(extracted, decide(task.expected_answer, extracted, task.options))
+    found = decide(task.expected_answer, extracted, task.options)
+    given_back = _restated(task, extracted) if found and found.equal else None
+    return Asked(extracted, given_back or found)
+
+
+def _restated(task: MathTask, answer: str) -> Decision | None:
+    return restated(task.question, plain_gold(task.expected_answer), answer)
 
 
 def _ask_of_text(task: MathTask, search: str) -> Asked:
@@ -83,7 +90,7 @@ def _ask_of_text(task: MathTask, search: str) -> Asked:
     gold = plain_gold(task.expected_answer)
     found = decide(gold, candidate, task.options) if candidate else None
     if found and found.equal and found_in_text(gold, candidate, search, True, task.options) is None:
-        return Asked(candidate, found)
+        return Asked(candidate, _restated(task, candidate) or found)
     if found and not found.equal and has_base(normalise(candidate)):
         return Asked(candidate, found)
     return Asked(None, too_large(gold, candidate or search.rpartition("\n")[2]), search)
@@ -128,7 +135,8 @@ class MathVerifier:
             return _undecided(outcome, state)
         if asked.search:
             return _in_text(task, asked.search, equal, state, outcome)
-        vetoed = veto(plain_gold(task.expected_answer), asked.extracted or "", task.options) if equal else None
+        gold, answered = plain_gold(task.expected_answer), asked.extracted or ""
+        vetoed = (veto(gold, answered, task.options) or _restated(task, answered)) if equal else None
         if vetoed is not None:
             return _verdict(False, "veto", vetoed.why, state, outcome)
         return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
@@ -164,6 +172,7 @@ def _in_text(task: MathTask, text: str, equal: bool, state: State, outcome: Outc
     if found is None:
         return replace(_verdict(False, EXTRACTION, "no answer in the text", state, outcome), failure_reason=NO_ANSWER)
     ours = found_in_text(plain_gold(task.expected_answer), found[1], text, equal, task.options)
+    ours = (_restated(task, found[1]) if equal or (ours and ours.equal) else None) or ours
     if ours is None:
         return _verdict(equal, LIBRARY, "equal" if equal else "not equal", state, outcome)
     return _verdict(ours.equal, ours.rung if ours.equal else "veto", ours.why, state, outcome)

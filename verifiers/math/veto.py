@@ -26,7 +26,8 @@ _HEDGES = re.compile(
     r"|\b(?:if(?! and only)|when|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
 )
-_GOES_ON = re.compile(r"[,;] ?(?:\\[lc]?dots|\.\.\.|…)")
+_DOTS = r"(?:\\[lc]?dots|\.\.\.|…)"
+_GOES_ON = re.compile(rf"[,;] ?{_DOTS}|(?<![0-9.])[0-9]{{1,40}} ?{_DOTS}$")
 _MORE = re.compile(
     r"\b(?:permutations?|cyclic|or (?:more|less|fewer|greater)|at (?:least|most)|(?:less|more|greater|fewer) than)\b"
     r"|\bif\b.*\b(?:if|else|otherwise)\b|\bfor\b[^0-9]*+[0-9].*\bfor\b"
@@ -45,6 +46,7 @@ _NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹
 _VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{3,}|([A-Za-z])")
 _PARTIAL = re.compile(r"\\partial ?(?:\^ ?\{?[0-9]\}? ?)?\{?(\\?[A-Za-z]+)")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
+_IS_ZERO = re.compile(r"^[^<>=]{1,200}= ?0$")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -96,7 +98,10 @@ def _other_quantity(gold: str, answer: str) -> Decision | None:
 
 
 def _other_shape(gold: str, answer: str) -> Decision | None:
-    kinds = {shape_of(without_outward_brackets(text)).kind for text in (gold, answer)}
+    shapes = [shape_of(without_outward_brackets(text)) for text in (gold, answer)]
+    kinds = {shape.kind for shape in shapes}
+    if kinds == {"list", "set"} and len({any("\\{" in item for item in shape.items) for shape in shapes}) > 1:
+        return Decision(False, "collection", "several sets are not one of their members")
     if kinds == {"tuple", "set"}:
         return Decision(False, "collection", "a tuple is not a set")
     if kinds == {"scalar", "set"} and any(map(_FRACTIONAL.match, (gold, answer))):
@@ -120,6 +125,8 @@ def _no_equation(gold: str, answer: str) -> Decision | None:
         return Decision(False, "equation", "another derivative")
     if all(names) and names[0].count("'") != names[1].count("'"):
         return Decision(False, "equation", "another derivative")
+    if _IS_ZERO.search(gold) and "=" not in answer and not assigned(gold)[0]:
+        return Decision(False, "equation", "an equation's roots are not the equation")
     if _DERIVED.search(gold) and "=" in gold and "=" not in answer and not assigned(gold)[0]:
         return Decision(False, "equation", "no differential equation")
     return None

@@ -113,7 +113,9 @@ def _equal(gold, answer, request):
         return (
             _near(gold, answer)
             if equal
-            else _same_number(gold, answer, request) or _same_integral(gold, answer, request)
+            else _same_number(gold, answer, request)
+            or _same_integral(gold, answer, request)
+            or _same_logs(gold, answer)
         )
     except MemoryError:
         raise
@@ -186,6 +188,16 @@ def _same_integral(gold, answer, request):
     pair = [one.diff(names[0][0]) for one in pair]
     strict = request["strict"]
     return bool(verify(*pair, request["precision"], strict=strict, timeout_seconds=None, raise_on_error=True))
+
+
+def _same_logs(gold, answer):
+    """Whether both are one sum of logarithms, whose arguments are positive: 3 log x is log x^3."""
+    pair = [_right_side(one) for one in (gold, answer)]
+    if not all(isinstance(one, sympy.Expr) and one.has(sympy.log) and one.free_symbols for one in pair):
+        return False
+    if pair[0].free_symbols != pair[1].free_symbols or any(one.has(sympy.Abs) for one in pair):
+        return False
+    return bool(sympy.expand_log(pair[0].doit() - pair[1].doit(), force=True).expand() == 0)
 
 
 def _right_side(value):

@@ -15,6 +15,7 @@ _DERIVATIVE: Final = re.compile(
     rf"\\frac ?\{{ ?{_D}([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\}}|(?<![A-Za-z\\])d([A-Za-z]) ?/ ?d[a-z](?![A-Za-z])"
     rf"|\\frac ?\{{ ?{_D}\^ ?\{{?2\}}? ?([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\^ ?\{{?2\}}? ?\}}"
 )
+_NTH: Final = re.compile(r"(?<![A-Za-z\\])([fghFGHy]) ?\^ ?\{ ?\(([1-3])\) ?\}")
 _SYSTEM: Final = re.compile(
     r"^(?:\\\{ ?)?\\begin\{(cases|array|aligned)\}(?: ?\{[clr| ]*\})?((?:[^&=↵]*=[^&=↵]*(?:↵|(?=\\end)))+)\\end\{\1\}$"
 )
@@ -41,7 +42,7 @@ _UNIT_TERM: Final = re.compile(
 )
 """A part of a vector, such as `-\\frac{1}{2} x^2` and `j`."""
 _OTHER_LETTERS: Final = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")
-_VERB: Final = r"(?:\b(?:is|are|equals|ist|est)|:|是|为|共)"
+_VERB: Final = r"(?:\b(?:is|are|equals|ist|est|es|jest|è)|:|是|为|共)"
 _SAID: Final = re.compile(rf"^‹[^‹›]{{0,60}}{_VERB} ?› ?(?=[-+]?[0-9A-Za-z\\(\[$|])(?!.*{_VERB} ?›)")
 _SAID_IN_TEXT: Final = re.compile(
     r"^(‹?)(?:(?:so|thus|therefore|hence),? )?(?:the )?(?:final |correct )?answer(?: is|:|=)+:? (?=[-+$\\(]?[0-9\\])",
@@ -58,6 +59,8 @@ _NEXT: Final = re.compile(r"(?<=[0-9}]) (?=[a-z](?:_\w)? ?=)")
 _PROGRESSION: Final = re.compile(
     r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
 )
+_VECTOR: Final = r"(\([^()&=<>]{3,200}\)|\\begin\{[pb]matrix\}[^&()=<>]{3,200}?\\end\{[pb]matrix\})"
+_LINE: Final = re.compile(rf"^([^=]{{1,30}}= ?)?{_VECTOR} ?\+ ?([a-z]|\\lambda ?|\\mu ?) ?\*? ?{_VECTOR}$")
 _MOST_MEMBERS: Final = 500
 _DENIED: Final = re.compile(r"\b(?:not|no|never|less|more|greater|or|wrong|nicht|pas)\b|n't|[不没非或]")
 _POINT: Final = re.compile(r"^\\?[A-Z]'?(?:_\{?[0-9]\}?)? ?(\([^()]{3,200}\))$")
@@ -68,11 +71,14 @@ def usual(text: str) -> str:
     """The text with `y'` for a derivative, `\\binom` and factorials for what counts, no words in front of a value."""
     if len(text) > _LONGEST:
         return text
-    if "prime" in text or "d" in text:
+    if "prime" in text or "d" in text or "^" in text:
         text = _PRIME.sub(lambda found: "'" * (found[1] or found[2]).count("prime"), text)
+        text = _NTH.sub(lambda found: found[1] + "'" * int(found[2]), text)
         text = _DERIVATIVE.sub(lambda found: f"{found[3]}''" if found[3] else f"{found[1] or found[2]}'", text)
     if "\\begin" in text and (system := _SYSTEM.match(text.replace("&=", "="))):
         text = ", ".join(row.strip(" ,;") for row in system[2].strip("↵ ").split("↵"))
+    if line := _LINE.match(text):
+        text = _along(line) or text
     said = _SAID.match(text)
     if said and not _DENIED.search(said.group()):
         text = text[said.end() :]
@@ -90,6 +96,15 @@ def usual(text: str) -> str:
     if "cis" in text:
         text = _CIS.sub(_cosine_and_sine, text)
     return _spelled(_COUNTED, text)
+
+
+def _along(line: re.Match[str]) -> str | None:
+    """`(1,2)+t(3,4)` as `(1+t(3),2+t(4))`."""
+    start, way = (re.split("[,↵]", re.sub(r"\\(?:begin|end)\{[pb]matrix\}|[()]", "", line[at])) for at in (2, 4))
+    if len(start) != len(way):
+        return None
+    parts = (f"{one.strip()}+{line[3]}*({step.strip()})" for one, step in zip(start, way, strict=True))
+    return f"{line[1] or ''}({', '.join(parts)})"
 
 
 def _chosen(found: re.Match[str]) -> str:

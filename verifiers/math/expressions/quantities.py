@@ -54,7 +54,7 @@ _TWO_UNITS = re.compile(rf"^{_NAMED}\s*(?:‹?\s*and\s*›?|,)?\s*{_NAMED}$")
 _THOUSANDS = re.compile(r"(?<![0-9,.])([1-9][0-9]{0,2})((?:,[0-9]{3})+)(?![0-9]|,[0-9])")
 _LAKHS = re.compile(r"^[-+]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?$")
 _CURRENCY_NAME = re.compile(r"‹?(USD|EUR|GBP|INR|CNY|Rs)\b\.? ?›? ?(?=[0-9])")
-_SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+)(\.[0-9]+)?$")
+_SPACED = re.compile(r"^([-+]?)([1-9][0-9]{0,2})((?: [0-9]{3})+|(?:_[0-9]{3})+|(?:\.[0-9]{3}){2,}(?=$))(\.[0-9]+)?$")
 _BARE_DECIMAL = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 
 
@@ -122,7 +122,7 @@ def merge_thousands(text: str) -> str:
     """`1,000` as `1000`, where no comma in the text can mean a list."""
     spaced = _SPACED.match(text)
     if spaced:
-        return "".join(part or "" for part in spaced.groups()).replace(" ", "")
+        return f"{spaced[1]}{spaced[2]}{re.sub('[ _.]', '', spaced[3])}{spaced[4] or ''}"
     if "," not in text or text.lstrip("-+$ ")[:1] in ("(", "[", "{", "\\"):
         return text
     if _LAKHS.match(text):

@@ -29,6 +29,7 @@ _MONTH: Final = f"({'|'.join(f'{month}|{month[:3]}[.]?' for month in _MONTHS)}|s
 _DAY: Final = r"(?:the )?([0-9]{1,2})(?:st|nd|rd|th)?"
 _WEEKDAY: Final = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ?)?"
 _DATE: Final = re.compile(rf"{_WEEKDAY}(?:{_MONTH} ?{_DAY}|{_DAY} ?(?:of )?{_MONTH})(?:,? ?([0-9]{{4}}))?")
+_ISO_DATE: Final = re.compile(r"([12][0-9]{3})-([01][0-9])-([0-3][0-9])")
 _AROUND: Final = re.compile(
     r"^(?:there (?:is|are) |(?:the )?(?:equation|system|inequality|it) (?:has|have) |the )?(.*?)(?: exists?)?$"
 )
@@ -75,5 +76,7 @@ def _said(words: str) -> str | None:
     if date := _DATE.fullmatch(words.lower()):
         month, day = (date[1] or date[4])[:3], int(date[2] or date[3])
         return f"‹{month} {day} {date[5] or ''}›"
+    if (date := _ISO_DATE.fullmatch(words)) and 0 < int(date[2]) < 13:
+        return f"‹{_MONTHS[int(date[2]) - 1][:3]} {int(date[3])} {date[1]}›"
     but = _ALL_BUT.fullmatch(words.lower())
     return f"\\mathbb{{R}}\\setminus\\{{{but[1]}\\}}" if but else None

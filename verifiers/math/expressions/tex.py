@@ -52,7 +52,7 @@ _SAME = {
     "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "tt": "", "sf": "", "small": "", "normalsize": "", "scriptstyle": "", "wedge": "‹and›", "lnot": "\\neg",
     "measuredangle": "\\angle", "bar": "\\overline",
-    "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "cr": "↵",
+    "checkmark": "", "blacksquare": "", "surd": "\\sqrt", "infin": "\\infty", "backslash": "\\setminus", "cr": "↵",
     "varepsilon": "\\epsilon", "varphi": "\\phi", "vartheta": "\\theta", "varrho": "\\rho",
     "textdegree": "^\\circ", "R": "\\mathbb{R}", "rightarrow": "\\to", "longrightarrow": "\\to",
 }  # fmt: skip
@@ -91,6 +91,8 @@ _LAYOUT = re.compile(
 _TIMES = re.compile(r"(?<=[0-9]) ?‹? ?[xX] ?›? ?(?=10 ?\^)")
 _UNIT_QUOTIENT = re.compile(r"\\frac ?\{ ?‹([^‹›]{1,20})› ?\}\{ ?‹([^‹›]{1,20})›( ?\^ ?\{?[0-9]\}?)? ?\}")
 """`\\frac{\\text{m}}{\\text{s}^2}`."""
+_UNION = re.compile(r"(?<=[)\]}]) ?U ?(?=[(\[{])")
+_MODULE = re.compile(r"(?<![A-Za-z\\])(?:np|numpy|math|sympy|sp)\.(?=(?:pi|sqrt|exp|log|e)(?![A-Za-z]))")
 _MICRO = re.compile(
     r"(?<=[0-9}i]) *\\mu ?‹ ?([A-Za-z]{1,3}) ?›|‹ ?\\mu ?([A-Za-z]{1,3}) ?›|(?<=[0-9}]) *\\mu ?([msgACFVJWHTL])(?= ?$)"
 )
@@ -244,6 +246,8 @@ _AFTER_WORDS: tuple[_Step, ...] = (
     ("10", _TIMES, "*"),
     ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
     ("‹", _LINK, lambda found: "‹or›" if found[1] else "‹and›"),
+    ("U", _UNION, r"\\cup "),
+    (".", _MODULE, ""),
     ("_", _NAMED_INDEX, r"{\1\2}"),
     ("\\mu", _MICRO, r"‹μ\1\2\3›"),
     ("\\Omega", _OHMS, r"‹\1\2\3Ω›"),

@@ -25,6 +25,7 @@ _CLASS = re.compile(
 _BETWEEN = re.compile(r",|‹[ ,]*(?:or|and)[ ,]*›")
 _LEFT = re.compile(r"^.{0,40}?(?:\\equiv|\\cong|=)\s*")
 _NAMED = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*(?:\\equiv|\\cong|=)")
+_CLOCK = re.compile(r"^([01]?[0-9]|2[0-3]):([0-5][0-9])(?: ([AP])M)?$")
 _TIME = re.compile(r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$")
 
 
@@ -60,6 +61,9 @@ def same_residue(gold: str, answer: str) -> Decision | None:
             step, rest = int(found[1] or found[4]), int((found[2] or found[3] or "0").replace(" ", ""))
             equal = one == {(rest % step, step)} if step else False
             return Decision(equal, "modulus", "the same residue class" if equal else "different residue classes")
+    digits = answer.strip()
+    if first and digits.isdigit() and len(digits) < 30 and first == {(int(digits), next(iter(first))[1])}:
+        return Decision(True, "modulus", "the residue, its modulus not said")
     named = [bool(_NAMED.match(text)) for text in (gold, answer) if _LEFT.match(text)]
     if not first or not second or len(set(named)) > 1:  # n and -n, or 2n
         return None
@@ -71,6 +75,9 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
     """Ratios of numbers, by proportion; times of day as they stand. `3 to 4` answers a ratio, and is none by itself."""
     if ":" in gold + answer:
         gold, answer = (re.sub(r"(?<=[0-9]) ?‹? ?to ?›? ?(?=[0-9])", ":", text) for text in (gold, answer))
+    times = [_minutes(text) for text in (gold, answer)]
+    if None not in times and "M" in gold + answer:
+        return Decision(times[0] == times[1], "ratio", "times of day")
     gold, answer = re.sub(r"\s", "", gold), re.sub(r"\s", "", answer)
     first, second = _ratio(gold), _ratio(answer)
     if not first or not second or len(first) != len(second):
@@ -83,6 +90,15 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
     if equal and gold.lstrip("0") != answer.lstrip("0") and _TIME.match(gold) and gcd(*map(int, gold.split(":"))) > 1:
         return Decision(False, "ratio", "a time of day, which no proportion is")
     return Decision(equal, "ratio", "the same proportion" if equal else "different proportions")
+
+
+def _minutes(text: str) -> int | None:
+    """`3:45 PM` and `15:45` in minutes of the day; None where the half of the day is not said."""
+    found = _CLOCK.match(text.strip())
+    if not found or (found[3] is None and 0 < int(found[1]) < 13):
+        return None
+    hour = int(found[1]) % 12 + (12 if found[3] == "P" else 0) if found[3] else int(found[1])
+    return hour * 60 + int(found[2])
 
 
 def has_base(text: str) -> bool:

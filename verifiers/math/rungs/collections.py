@@ -13,6 +13,7 @@ from sandbox_gym.verifiers.math.expressions.shapes import Shape, assigned, shape
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.expressions.values import variables
 from sandbox_gym.verifiers.math.options import Decision
+from sandbox_gym.verifiers.math.rungs.intervals import is_region
 
 Compare = Callable[[str, str], bool | None]
 NAME = "collection"
@@ -21,8 +22,8 @@ _DECIMAL_COMMA = 2
 _LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
 _IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
 _LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
-_POINT = re.compile(r"^[A-Z]'?(?:_\{?[0-9]\}?)? ?(?=\([^()]*,)")
-_PART = re.compile(r"[,; ]*‹?[,; ]*\(([a-f])\) ?:? ?›? ?")
+_POINT = re.compile(r"^([A-Z]'?(?:_\{?[0-9]\}?)?) ?=? ?(?=\([^()]*,)")
+_PART = re.compile(r"(?<![,; ])[,; ]*+‹?[,; ]*+\(([a-f])\) ?:? ?›? ?")
 """`(a) 5 (b) 7`."""
 _RESPECTIVELY = re.compile(r",? ?‹? ?\brespectively\b ?›?")
 _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
@@ -59,7 +60,8 @@ def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None
 
 def _apart(gold: str, answer: str) -> tuple[str, str]:
     """Both, `120,240` as two numbers where the other side has as many members, or where both are sets."""
-    texts = [_points(gold), _points(answer)]
+    keep = all(_has_names(text) for text in (gold, answer))
+    texts = [_points(gold, keep), _points(answer, keep)]
     many = [len(shape_of(text).items) for text in texts]
     written = [text.count(",") + 1 for text in texts]
     sets = all(text.startswith("\\{") for text in texts)
@@ -70,8 +72,13 @@ def _apart(gold: str, answer: str) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def _points(text: str) -> str:
-    """`x=1, y=2 or x=3, y=4` as `(1,2), (3,4)`, and `A(1,2), B(3,4)` without the points' names."""
+def _has_names(text: str) -> bool:
+    return all(_POINT.match(part.strip()) for part in split_top(text, ","))
+
+
+def _points(text: str, keep: bool) -> str:
+    """`x=1, y=2 or x=3, y=4` as `(1,2), (3,4)`, and `A(1,2), B(3,4)` without the points' names, if not both have
+    them."""
     labels = _PART.split(text)
     if len(labels) > 4 and not labels[0] and all(labels[2::2]):
         return ", ".join(f"‹{label}›={value}" for label, value in zip(labels[1::2], labels[2::2], strict=True))
@@ -80,8 +87,8 @@ def _points(text: str) -> str:
     named = [sorted(map(assigned, system.items)) for system in systems]
     if len(parts) > 1 and all([name for name, _ in names] in _IN_ORDER for names in named):
         return ", ".join(f"({','.join(value for _, value in names)})" for names in named)
-    points = [_POINT.sub("", part.strip()) for part in split_top(text, ",")]
-    return ", ".join(points) if len(points) > 1 and all(point.startswith("(") for point in points) else text
+    points = [_POINT.sub(r"\1=" if keep else "", part.strip()) for part in split_top(text, ",")]
+    return ", ".join(points) if len(points) > 1 and all(point.startswith("(") or keep for point in points) else text
 
 
 def _with_sets_apart(compare: Compare) -> Compare:
@@ -127,7 +134,12 @@ def _against_scalar(first: Shape, second: Shape, compare: Compare) -> Decision |
 
 def _ordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     mine, theirs = _members(first), _members(second)
-    if second.kind == "list" and "[" in first.brackets + first.brackets[::-1] and len(mine) == 2:
+    if (
+        second.kind == "list"
+        and "[" in first.brackets + first.brackets[::-1]
+        and len(mine) == 2
+        and is_region(",".join(mine).join(first.brackets))
+    ):
         return Decision(False, NAME, "an interval's ends are not the interval")
     if len(mine) != len(theirs):
         return Decision(False, NAME, "another number of members") if _flat(first) and _flat(second) else None
@@ -174,6 +186,9 @@ def _by_name(first: Shape, second: Shape, compare: Compare) -> Decision | None:
         if set(names) != set(others):
             return None
         values = dict(theirs)
+        keys = [(_key(value), _key(values[name])) for name, value in mine]
+        if Counter(key for key, _ in keys) == Counter(key for _, key in keys):  # each of its own name, or swapped
+            return _all_members([key == other for key, other in keys], "the same values by name")
         return _all_members([compare(value, values[name]) for name, value in mine], "the same values by name")
     if len(names) != len(others) or not ((distinct[0] and not any(others)) or (distinct[1] and not any(names))):
         return None

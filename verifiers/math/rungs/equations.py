@@ -25,7 +25,7 @@ _RANGE = re.compile(
     r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary|integers?) ?)?"
     r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
-    r"(?:[xCtks] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
+    r"(?:[a-zC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
 )
 _NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
@@ -38,11 +38,16 @@ _CONDITION = re.compile(
 _SOLUTION = re.compile(r"^(?:[a-z]|[A-Za-z] ?\([a-z]\)) ?=")
 _FREE = re.compile(r"(?<![A-Za-z\\])(?:[A-Z]|c)(?:_\{?[0-9]\}?)?(?! ?\()")
 """What may name the constant of a solution."""
+_EXPONENTIAL = re.compile(r"^[^=]*(?<![A-Za-z\\])C(?:_1)? ?e ?\^[^=]*$")
+"""`Ce^{-x}`."""
 _BARE_LOG = re.compile(r"\\log(?![A-Za-z]| ?_)")
 _DERIVED_BY = re.compile(
     r"d\}? ?(?:\^ ?\{?[0-9]\}?)? ?\}? ?[A-Za-z] ?\}? ?(?:/|\} ?\{|\}) ?"
     r"(?:\\[a-z]{2,8} ?\{ ?)?\{? ?d ?\}? ?([a-z])(?![A-Za-z])"
 )
+_ORDERED = re.compile(r"(?<![A-Za-z\\])([fghFGHy]) ?(?:\( ?([fghFGH]) ?\(|\^ ?\{? ?\(([0-9n])\))")
+"""`f(g(x))`, which is no product, and `f^{(3)}`, which is no power."""
+_TURNS = re.compile(r"(?<![A-Za-z\\])(?:[klmn] ?\\pi(?![A-Za-z])|\\pi ?[klmn](?![A-Za-z]))")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
 _CONSTANT = re.compile(r"\+ ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$")
@@ -80,7 +85,11 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
 
 
 def other_derivative(gold: str, answer: str) -> Decision | None:
-    """Derivatives by other variables, as the texts are before `dy/dx` and `dy/dt` become `y'`."""
+    """Derivatives by other variables, as the texts are before `dy/dx` and `dy/dt` become `y'`; functions of functions
+    in another order."""
+    alike = "'" not in gold + answer and ("=" in gold) == ("=" in answer)
+    if alike and len({tuple(sorted(_ORDERED.findall(text))) for text in (gold, answer)}) > 1:
+        return Decision(False, "equation", "another derivative, or functions in another order")
     if "d" not in gold or "d" not in answer:
         return None
     mine, theirs = (set(_DERIVED_BY.findall(text)) for text in (gold, answer))
@@ -114,13 +123,14 @@ def _natural(gold: str, answer: str) -> tuple[str, str]:
 def _without_range(gold: str, answer: str) -> tuple[str, str]:
     """Both without `k \\in \\mathbb{Z}` behind them, the answer with the gold's letter."""
     if not any(
-        word in gold + answer for word in ("\\mathbb", "\\ge", "\\in", "integer", "constant", "for ", "with ", "where ")
+        word in gold + answer
+        for word in ("\\mathbb", "\\ge", "\\in", "integer", "constant", "for ", "with ", "where ", "\\pi")
     ):
         return gold, answer
     if len({found[0] for text in (gold, answer) if (found := _NUMBERS.search(text))}) > 1:
         return gold, answer
     first, second = (_RANGE.sub("", _BUILT.sub(r"\1", text)) for text in (gold, answer))
-    if (first, second) != (gold, answer):
+    if (first, second) != (gold, answer) or all(map(_TURNS.search, (gold, answer))):
         mine, theirs = ([name for name in "klmn" if _letter(name).search(text)] for text in (first, second))
         if len(mine) == len(theirs) == 1:
             second = _letter(theirs[0]).sub(mine[0], second)
@@ -133,7 +143,7 @@ def _renamed(gold: str, answer: str) -> str:
         body = answer[second.end() :]
         if not _letter(first[2]).search(body):
             answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)
-    if _SOLUTION.match(gold) and "‹" not in gold + answer:
+    if (_SOLUTION.match(gold) or _EXPONENTIAL.search(gold)) and "‹" not in gold + answer:
         answer = _with_constants(gold, answer)
     mine, theirs = _CONSTANT.search(gold), _CONSTANT.search(answer)
     if not (mine and theirs and (mine[1].isupper() or len(mine[1]) > 1)) or theirs.group() == mine.group():

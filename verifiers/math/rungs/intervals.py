@@ -172,6 +172,8 @@ def _interval(text: str) -> tuple[Piece, bool] | None:
     if ";" in inner:
         ends = [_DECIMAL_COMMA.sub(r"\1.\2", end) for end in ends]
     (low, sure), (high, certain) = _end(ends[0]), _end(ends[1])
+    if sure and certain and _position(low) > _position(high):
+        return None  # a list or a point
     return Piece(low, text[0] == "[", high, text[-1] == "]"), sure and certain
 
 

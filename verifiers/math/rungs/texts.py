@@ -27,6 +27,7 @@ _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
+_SET_SIGN = re.compile(r"\\(?:cup|cap|setminus|backslash|times|triangle|mid)(?![a-z])|[-=<>:|]")
 _ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})| (?:function|triangle)$")
 _OPPOSITES = (
     "north south;east west;northward southward;eastward westward;northeast southwest;northwest southeast;left right;"
@@ -41,6 +42,7 @@ _PARITY = re.compile(
     r"(?:[a-z]|(?:\\[gl]e|[<>]) ?[0-9]{1,9}) ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$"
 )
 _CYCLE = re.compile(r"\(([0-9]{1,3}(?: [0-9]{1,3})+)\) ?")
+_TIGHT_CYCLE = re.compile(r"\(([1-9]{2,9}|[0-9]{1,3}(?:, ?[0-9]{1,3})+)\)")
 _BEARING = re.compile(r"\b((?:north|south|east|west) of (?:north|south|east|west))\b")
 _CAPITAL = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
 _NUMBER_START = re.compile(r"^[-+]?(?:[0-9]|\.[0-9]|\\frac|\\sqrt)")
@@ -58,6 +60,10 @@ def same_text(gold: str, answer: str) -> Decision | None:
     hour = f"{first}:00" if first.isdigit() else first
     if ":" in hour and second in (f"{hour} AM", f"{hour} PM"):
         return Decision(True, "text", "the same time, its half of the day not asked for")
+    if first.lower() == second.lower() and first.lower() in ("yes", "no", "true", "false"):
+        return Decision(True, "text", "the same word")
+    if any(_in_any_order(sign, first, second) for sign in ("\\cup", "\\cap")):
+        return Decision(True, "text", "the same sets")
     plain = _SUBSCRIPT.sub("", first)
     if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
         return Decision(True, "text", "the same formula")
@@ -65,6 +71,12 @@ def same_text(gold: str, answer: str) -> Decision | None:
     if words and _ARTICLE.sub("", first.lower()) == _ARTICLE.sub("", second.lower()):
         return Decision(True, "text", "the same words")
     return None
+
+
+def _in_any_order(sign: str, first: str, second: str) -> bool:
+    """Whether both are the same sets, joined by this sign alone."""
+    parts = [sorted(map(str.strip, text.split(sign))) for text in (first, second)]
+    return sign in first and parts[0] == parts[1] and not _SET_SIGN.search(first.replace(sign, ""))
 
 
 def same_integer(gold: str, answer: str) -> Decision | None:
@@ -144,9 +156,16 @@ def same_cycles(gold: str, answer: str) -> Decision | None:
     cycles = [_CYCLE.findall(text) if not _CYCLE.sub("", text) else [] for text in (gold, answer)]
     if not any(cycles):
         return None
+    if not all(cycles):  # (132) and (1, 3, 2) beside (1 3 2)
+        texts = (_TIGHT_CYCLE.sub(_loosened, text) for text in (gold, answer))
+        cycles = [each or _CYCLE.findall(text) for each, text in zip(cycles, texts, strict=True)]
     mine, theirs = (sorted(map(_from_least, each)) for each in cycles)
     equal = mine == theirs
     return Decision(equal, "cycles", "the same permutation" if equal else "no such permutation")
+
+
+def _loosened(found: re.Match[str]) -> str:
+    return f"({' '.join(re.findall('[0-9]+', found[1]) if ',' in found[1] else found[1])})"
 
 
 def _from_least(cycle: str) -> list[int]:
