@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final
 
 import anyio
@@ -49,6 +49,7 @@ from sandbox_gym.server.dashboard.routes import pool_operations
 Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
 Shown = Callable[[Sandboxes], ASGIApp]
 HEALTH_S: Final = 5.0
+REST_S: Final = 2.0
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -80,6 +81,8 @@ class PoolApp:
                 return  # the client has left
             except Exception as error:  # an error that no part handled is answered under an error id
                 response = fault_of(error).response()
+            if type(response) is Response:
+                await _read_rest(request)
             await response(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})
@@ -227,6 +230,15 @@ class PoolApp:
             "disk_total": limits.scratch_bytes,
         }
         return as_json(metrics)
+
+
+async def _read_rest(request: Request) -> None:
+    """Read the body that an error left unread: the SDK's HTTP client gives up a response that begins before the whole
+    upload was sent, and its caller is told of a broken connection."""
+    if "expect" not in request.headers:
+        with anyio.move_on_after(REST_S), suppress(ClientDisconnect, RuntimeError):  # the latter where all was read
+            async for _ in request.stream():
+                pass
 
 
 def _asked_with(request: Request, methods: str) -> Fault:
