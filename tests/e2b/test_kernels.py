@@ -159,7 +159,9 @@ def test_javascript_and_typescript(box: Sandbox) -> None:
     failed = box.run_code("let one = 1\nlet two: = 2", language="ts").error
     assert failed is not None
     assert (failed.name, "line 2" in failed.traceback) == ("SyntaxError", True)
-    module = "export const one = 1, two = 2; export default function three() { return 3 }\nexport { one }\none + three()"
+    module = (
+        "export const one = 1, two = 2; export default function three() { return 3 }\nexport { one }\none + three()"
+    )
     assert box.run_code(module, language="js").text == box.run_code(module, language="ts").text == "4"
     text = "import fs from 'fs'; import 'os'\nconst text = `\nimport a from 'a';\nexport const b = 1`; fs && text"
     for code in (text, text.partition("\n")[2].replace("fs &&", "")):
