@@ -1,4 +1,5 @@
-"""Rows as HumanEval-X publishes them: (prompt, test, continuations or answers that are right, wrong ones)."""
+"""Rows as HumanEval-X publishes them: (prompt, test, continuations or answers that are right, wrong ones); and C#'s of
+MBXP, whose prompts open a namespace that their tests close."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ HUMANEVAL_X: Final[dict[str, Case]] = {
         ("    return 4\n", fenced("python", "def f(n):\n    raise SystemExit(0)")),
     ),
     "Rust": (
-        "fn main(){ \n } \n\nuse std::{cmp::{max, self}, collections::HashMap};\n\n/*\n Double.\n*/\nfn f(n: i32) -> i32{\n",
+        "fn main(){ \n } \n\nuse std::{cmp::{max, self}, collections::HashMap};\n\n"
+        "/*\n Double.\n*/\nfn f(n: i32) -> i32{\n",
         "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn test_f() {\n"
         "        assert_eq!(f(2), 4);\n        assert!(f(5) == 10);\n    }\n}\n",
         (
@@ -47,3 +49,24 @@ HUMANEVAL_X: Final[dict[str, Case]] = {
         ("    4\n}\n",),
     ),
 }
+MBXP_PROMPT: Final = (
+    "using System;\nusing System.Linq;\n\nnamespace Solution\n{\n    public class Program\n    {\n"
+    "        /// Double.\n        public static int F (int n) \n        {\n"
+)
+MBXP_TEST: Final = (
+    "\n        public static bool compare(Object a, Object b) { return a.Equals(b); }\n"
+    "        public static void Main(string[] args)\n        {\n            int arg00 = 2;\n"
+    "            var x0 = F(arg00);\n            var v0 = 4;\n            if (!compare(x0, v0))\n            {\n"
+    '                throw new Exception("test case 0");\n            }\n        }\n    }\n}\n'
+)
+_BODY: Final = "            return 2 * n;\n        }\n"
+_METHOD: Final = "public static int F(int n) { return 2 * n; }"
+MBXP_ANSWERS: Final = (
+    _BODY,
+    MBXP_PROMPT + _BODY,
+    f"{MBXP_PROMPT}{_BODY}    }}\n}}\n",
+    _METHOD,
+    f"public class Program {{ {_METHOD} }}",
+    f"namespace Mine;\npublic class P {{ {_METHOD} }}",
+    f"namespace Mine {{ public class P {{ {_METHOD} static void Main() {{ }} }} }}",
+)

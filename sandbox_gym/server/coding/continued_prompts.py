@@ -99,12 +99,14 @@ def _renamed(code: str, name: str, other: str) -> str:
     )
 
 
-def without_namespaces(code: str, test: str) -> str:
-    """What C#'s namespaces hold, without those that the test does not speak of, other than to be in one itself."""
+def without_namespaces(code: str, test: str, *, begun: bool = False) -> str:
+    """What C#'s namespaces hold, without those that the test does not speak of, other than to be in one itself;
+    `begun`: the test may end them."""
     for found in reversed(list(re.finditer(r"^[ \t]*namespace\s+([\w.]+)\s*([;{])", code, re.MULTILINE))):
-        if not re.search(rf"(?<![\w.])(?<!namespace ){re.escape(found[1])}(?!\w)", test):
-            end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
-            code = code[: found.start()] + code[found.end() : end].removesuffix("}") + code[end:]
+        end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
+        held, is_open = code[found.end() : end], net(code[found.start() : end]) > 0
+        if not (is_open and begun) and not re.search(rf"(?<![\w.])(?<!namespace ){re.escape(found[1])}(?!\w)", test):
+            code = code[: found.start()] + (held if is_open else held.removesuffix("}")) + code[end:]
     return code
 
 
