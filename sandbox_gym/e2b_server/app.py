@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Final
 
 import anyio
@@ -49,6 +49,7 @@ from sandbox_gym.server.dashboard.routes import pool_operations
 Open = Callable[[anyio.abc.TaskGroup], AbstractAsyncContextManager[Sandboxes]]
 Shown = Callable[[Sandboxes], ASGIApp]
 HEALTH_S: Final = 5.0
+REST_S: Final = 2.0
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -78,8 +79,10 @@ class PoolApp:
                 response = await self._answer(request)
             except ClientDisconnect:
                 return  # the client has left
-            except Exception as error:  # an error that no part handled is answered under an error id
+            except Exception as error:  # one that is no Fault is answered under an error id
                 response = fault_of(error).response()
+            if type(response) is Response:
+                await _read_rest(request)
             await response(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})
@@ -115,11 +118,8 @@ class PoolApp:
 
     async def _answer(self, request: Request) -> ASGIApp:
         if self._sandboxes is None or self._control is None:
-            return Fault(503, "the server is stopping", retry_after_s=5).response()
-        try:
-            target = target_of(request, self._hosts) or signed_for(request, self._sandboxes)
-        except Fault as fault:
-            return fault.response()
+            raise Fault(503, "the server is stopping", retry_after_s=5)
+        target = target_of(request, self._hosts) or signed_for(request, self._sandboxes)
         if target is None and self._dashboard is not None and is_dashboards(request.url.path):
             return self._dashboard(self._sandboxes)
         if target is not None:
@@ -137,19 +137,14 @@ class PoolApp:
     @staticmethod
     def _healthy(request: Request, sandboxes: Sandboxes) -> Response:
         if request.method not in ("GET", "HEAD"):
-            return _asked_with(request, "GET, HEAD").response()
+            raise _asked_with(request, "GET, HEAD")
         health: PoolHealth = {"status": "ok", "running": len(sandboxes.running())}
         return as_json(health)
 
     async def _to_sandbox(self, sandboxes: Sandboxes, request: Request, target: Target) -> Response:
         sandbox = sandboxes.find(target.sandbox_id)
-        if sandbox is None:
+        if sandbox is None or not await sandboxes.wake(sandbox) or sandbox.work is None:
             return gone(target.sandbox_id)
-        try:
-            if not await sandboxes.wake(sandbox) or sandbox.work is None:
-                return gone(target.sandbox_id)
-        except (SandboxGymError, TimeoutError) as error:
-            return fault_of(error).response()
         work = sandbox.work
         if work.envd.ended.is_set() or work.suspended:
             return gone(target.sandbox_id)
@@ -157,12 +152,9 @@ class PoolApp:
             return await self._envd(sandboxes, request, sandbox, work)
         if target.port == INTERPRETER_PORT:
             return await Interpreter(sandbox, work).answer(request)
-        try:
-            # with the machine's network a sandbox's loopback is the machine's own: never expose it
-            if not sandbox.record.public_traffic or sandbox.record.network:
-                check_traffic(request, sandbox)
-        except Fault as fault:
-            return fault.response()
+        # with the machine's network a sandbox's loopback is the machine's own: never expose it
+        if not sandbox.record.public_traffic or sandbox.record.network:
+            check_traffic(request, sandbox)
         if target.port == proxy.PORT and sandbox.egress is not None:  # for its own programs only
             return port_closed(sandbox.sandbox_id, target.port)
         return await Proxy(sandbox, work, target.port).answer(request)
@@ -212,10 +204,7 @@ class PoolApp:
         return as_json(base_environment(sandbox))
 
     async def _metrics(self, sandboxes: Sandboxes, sandbox: Sandbox) -> Response:
-        try:
-            await sandboxes.sample(sandbox)
-        except SandboxGymError as error:
-            return fault_of(error).response()
+        await sandboxes.sample(sandbox)
         sample, limits = sandbox.samples[-1], sandboxes.machines.limits_of(sandbox.record.image)
         metrics: EnvdMetrics = {
             "ts": int(sample.at),
@@ -227,6 +216,15 @@ class PoolApp:
             "disk_total": limits.scratch_bytes,
         }
         return as_json(metrics)
+
+
+async def _read_rest(request: Request) -> None:
+    """Read the body that an error left unread: the SDK's HTTP client gives up a response that begins before the whole
+    upload was sent, and its caller is told of a broken connection."""
+    if "expect" not in request.headers:
+        with anyio.move_on_after(REST_S), suppress(ClientDisconnect, RuntimeError):  # the latter where all was read
+            async for _ in request.stream():
+                pass
 
 
 def _asked_with(request: Request, methods: str) -> Fault:

@@ -18,7 +18,7 @@ from sandbox_gym.e2b_server.control.shapes import ContextView, Execute, MakeCont
 from sandbox_gym.e2b_server.envd import routes as declared
 from sandbox_gym.e2b_server.envd.connect_rpc import LiveReply
 from sandbox_gym.e2b_server.envd.process import base_environment
-from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.e2b_server.faults import Fault, as_json
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.e2b_server.sandboxes.processes import Notebook, Work, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
@@ -68,13 +68,11 @@ class Interpreter:
         ]
 
     async def answer(self, request: Request) -> Response:
-        try:
-            handler, parts = Routes(self.routes()).find(request)
-            if handler != self._health:
-                check_traffic(request, self._sandbox)
-            return await handler(request, parts)
-        except Exception as error:
-            return fault_of(error).response()
+        """Raises Fault and what it is made of."""
+        handler, parts = Routes(self.routes()).find(request)
+        if handler != self._health:
+            check_traffic(request, self._sandbox)
+        return await handler(request, parts)
 
     async def _health(self, request: Request, parts: Parts) -> Response:
         return Response(b'"OK"', media_type="application/json")

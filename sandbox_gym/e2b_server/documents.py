@@ -17,7 +17,7 @@ from sandbox_gym.e2b_server.access import api_key
 from sandbox_gym.e2b_server.control import routes as control_routes
 from sandbox_gym.e2b_server.control.routes import FAULTS, KEY
 from sandbox_gym.e2b_server.envd import routes as sandbox_routes
-from sandbox_gym.e2b_server.faults import Fault, fault_of
+from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.server.access.accounts import Accounts
 from sandbox_gym.server.openapi import Operation, Reply, make_document
@@ -76,13 +76,11 @@ class PoolDocuments:
         return path in (DOCUMENT, PAGE) or path.startswith(("/openapi/", "/docs/"))
 
     async def answer(self, request: Request) -> Response:
-        try:
-            if not self._accounts.open and self._accounts.tenant(api_key(request)) is None:
-                raise Fault(401, "Invalid API key")
-            handler, _ = self._routes.find(request)
-            return await handler(request)
-        except Exception as error:
-            return fault_of(error).response()
+        """Raises Fault."""
+        if not self._accounts.open and self._accounts.tenant(api_key(request)) is None:
+            raise Fault(401, "Invalid API key")
+        handler, _ = self._routes.find(request)
+        return await handler(request)
 
     async def _document(self, request: Request, *, path: str) -> Response:
         return self._documents[path].document()

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import ID_HEADER, PORT_HEADER, TOKEN_HEADER, TRAFFIC_HEADER
-from sandbox_gym.e2b_server.faults import Fault, SandboxStream, fault_of, port_closed
+from sandbox_gym.e2b_server.faults import Fault, SandboxStream, port_closed
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.e2b_server.tls import Tls
@@ -50,11 +50,9 @@ class Proxy:
         try:
             _, stream = await self._envd.open({"op": "connect", "port": self._port})
         except Refused as error:
-            if error.code == "refused":
-                return port_closed(self._sandbox.sandbox_id, self._port)
-            return fault_of(error).response()
-        except BoxLost as error:
-            return fault_of(error).response()
+            if error.code != "refused":
+                raise
+            return port_closed(self._sandbox.sandbox_id, self._port)
         exchange = _Exchange(self._envd, stream, self._host)
         try:
             if self._port in self._sandbox.record.https_ports:
@@ -65,11 +63,9 @@ class Proxy:
         except BaseException as error:
             await exchange.aclose()
             if isinstance(error, h11.RemoteProtocolError | h11.LocalProtocolError):
-                return Fault(502, f"port {self._port} does not speak HTTP/1.1").response()
+                raise Fault(502, f"port {self._port} does not speak HTTP/1.1") from None
             if isinstance(error, ssl.SSLError):
-                return Fault(502, f"port {self._port} does not speak HTTPS").response()
-            if isinstance(error, Exception):
-                return fault_of(error).response()
+                raise Fault(502, f"port {self._port} does not speak HTTPS") from None
             raise
         headers = [(name, value) for name, value in head.headers if name not in _NOT_RETURNED]
         reply = SandboxStream(exchange.body(), head.status_code)

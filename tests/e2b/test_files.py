@@ -15,8 +15,15 @@ from email.message import Message
 
 import pytest
 from e2b import FileType, InvalidArgumentException, NotFoundException, Sandbox
-from e2b.exceptions import NotEnoughSpaceException, SandboxException
+from e2b.exceptions import (
+    AuthenticationException,
+    NotEnoughSpaceException,
+    SandboxException,
+    SandboxNotRunningException,
+)
 from e2b.sandbox.filesystem.watch_handle import FilesystemEventType
+
+from tests.e2b.servers import PoolServer
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -297,6 +304,17 @@ def test_a_file_that_shrinks_is_not_told_as_whole(sandbox: Sandbox) -> None:
         sandbox.commands.run("truncate -s 2M big")
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             reply.read()
+
+
+def test_an_upload_is_told_why_it_was_refused(sandbox: Sandbox, pool: PoolServer) -> None:
+    """Also one whose body comes after its answer could be sent."""
+    ended = Sandbox.create(timeout=60, **pool.where())
+    ended.kill()
+    for _ in range(60):
+        with pytest.raises(AuthenticationException, match="stranger"):
+            sandbox.files.write("refused", "x", user="stranger")
+        with pytest.raises(SandboxNotRunningException, match="was not found"):
+            ended.files.write("refused", "x")
 
 
 def test_signed_urls(sandbox: Sandbox) -> None:

@@ -92,6 +92,11 @@ def test_a_table_has_its_data(box: Sandbox) -> None:
     assert found.text
 
 
+def test_a_table_of_pandas_3_has_its_data(box: Sandbox) -> None:
+    frame = "class DataFrame:\n    def to_dict(self, orient): return {'a': [1]}\nDataFrame.__module__ = 'pandas'"
+    assert box.run_code(f"{frame}\nDataFrame()").results[0].data == {"a": [1]}
+
+
 def test_values_that_json_has_no_form_of_are_texts_in_it(box: Sandbox) -> None:
     code = """
 import decimal, pandas
@@ -154,6 +159,13 @@ def test_javascript_and_typescript(box: Sandbox) -> None:
     failed = box.run_code("let one = 1\nlet two: = 2", language="ts").error
     assert failed is not None
     assert (failed.name, "line 2" in failed.traceback) == ("SyntaxError", True)
+    module = (
+        "export const one = 1, two = 2; export default function three() { return 3 }\nexport { one }\none + three()"
+    )
+    assert box.run_code(module, language="js").text == box.run_code(module, language="ts").text == "4"
+    text = "import fs from 'fs'; import 'os'\nconst text = `\nimport a from 'a';\nexport const b = 1`; fs && text"
+    for code in (text, text.partition("\n")[2].replace("fs &&", "")):
+        assert box.run_code(code, language="js").text == "\nimport a from 'a';\nexport const b = 1"
     own = "({ [Symbol.for('Jupyter.display')]: () => ({ 'text/html': '<i>' }) })"
     assert box.run_code(own, language="js").results[0].html == "<i>"
 

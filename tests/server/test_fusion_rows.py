@@ -13,6 +13,7 @@ from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, lang
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
 from tests.server.fusion_begins import BEGINS, NAMED, TESTED
+from tests.server.fusion_humaneval_x import HUMANEVAL_X, MBXP_ANSWERS, MBXP_PROMPT, MBXP_TEST
 from tests.server.fusion_rows import AUTOEVAL, CONTINUED, PREDICTED, STYLES
 from tests.server.test_fusion_ends import clients, on, where
 from tests.server.test_fusion_more import asked
@@ -48,6 +49,24 @@ def test_a_prompt_is_continued_or_written_anew(clients: dict[str, TestClient], p
     row, dataset, bodies, wrong = CONTINUED[language]
     found = {body: submitted(clients[provider], row, body, dataset)["accepted"] for body in (*bodies, wrong)}
     assert found == {**dict.fromkeys(bodies, True), wrong: False}
+
+
+@pytest.mark.parametrize("of", HUMANEVAL_X)
+def test_a_row_of_humaneval_x_has_its_language_in_its_id(client: TestClient, of: str) -> None:
+    prompt, test, right, wrong = HUMANEVAL_X[of]
+    row: Document = {"task_id": f"{of}/0", "prompt": prompt, "test": test}
+    rights = (*right, f"```\n{prompt}{right[0]}```", f"```{of.lower()}\n{prompt}{right[0]}```")
+    found = {body: submitted(client, row, body)["accepted"] for body in (*rights, *wrong)}
+    assert found == {**dict.fromkeys(rights, True), **dict.fromkeys(wrong, False)}
+
+
+def test_what_a_prompt_opens_and_its_test_closes_is_kept(client: TestClient) -> None:
+    row: Document = {"task_id": "MBCSP/1", "language": "csharp", "prompt": MBXP_PROMPT, "test": MBXP_TEST}
+    assert submitted(client, row, MBXP_ANSWERS[0])["accepted"] is True
+    for answer in MBXP_ANSWERS:
+        whole = program_with(answer, MBXP_TEST, "csharp", prompt=MBXP_PROMPT)(MBXP_TEST)
+        kept = (net(whole), whole.count("namespace"), whole.count("int F"), whole.count("void Main"))
+        assert kept == (0, 1, 1, 1), whole
 
 
 @pytest.mark.parametrize("name", [*STYLES, *BEGINS])

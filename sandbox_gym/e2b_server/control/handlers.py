@@ -97,6 +97,7 @@ class Control:
         ]
 
     async def answer(self, request: Request) -> Response:
+        """Raises Fault and what it is made of."""
         parts: Parts = {}
         try:
             if is_upload(request.scope):
@@ -107,9 +108,7 @@ class Control:
             handler, parts = self._routes.find(request)
             return await handler(tenant, request, parts)
         except BoxLost:
-            return sandbox_not_found(parts.get("sandboxID", "")).response()
-        except Exception as error:
-            return fault_of(error).response()
+            raise sandbox_not_found(parts.get("sandboxID", "")) from None
 
     # -- create and kill
 

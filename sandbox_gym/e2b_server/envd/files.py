@@ -17,7 +17,7 @@ from sandbox_gym.e2b_server.access import TOKEN_HEADER, check_signature, check_t
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH
 from sandbox_gym.e2b_server.envd.downloads import close, download
 from sandbox_gym.e2b_server.envd.file_driver import Drivers, FileDriver
-from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of
+from sandbox_gym.e2b_server.faults import Fault, as_json
 from sandbox_gym.e2b_server.sandboxes.processes import number, text_of
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, check_user
 from sandbox_gym.sandbox.channel.envd import Envd
@@ -31,27 +31,24 @@ _NOTE: Final = "x-metadata-"
 
 
 async def answer_files(request: Request, sandbox: Sandbox, drivers: Drivers) -> Response:
-    """GET and POST /files, by token or by signature."""
-    try:
-        operation = "write" if request.method == "POST" else "read"
-        signed = "signature" in request.query_params and TOKEN_HEADER not in request.headers
-        if signed:
-            check_signature(request, sandbox, operation)
-        else:
-            check_token(request, sandbox)
-        named = request.query_params.get("username", "")
-        check_user(named, sandbox)
-        # a header is not signed
-        user = named or (usual_user(sandbox) if signed else user_of(request, sandbox))
-        envd = FileDriver(drivers, sandbox, user, await drivers(sandbox, user))
-        if request.method == "GET":
-            return await download(request, envd, _path(request))
-        if request.method == "POST":
-            with anyio.fail_after(TRANSFER_S):
-                return await _upload(request, envd)
-        raise Fault(405, "files are read by GET and written by POST", headers={"Allow": "GET, POST"})
-    except Exception as error:
-        return fault_of(error).response()
+    """GET and POST /files, by token or by signature. Raises Fault and what it is made of."""
+    operation = "write" if request.method == "POST" else "read"
+    signed = "signature" in request.query_params and TOKEN_HEADER not in request.headers
+    if signed:
+        check_signature(request, sandbox, operation)
+    else:
+        check_token(request, sandbox)
+    named = request.query_params.get("username", "")
+    check_user(named, sandbox)
+    # a header is not signed
+    user = named or (usual_user(sandbox) if signed else user_of(request, sandbox))
+    envd = FileDriver(drivers, sandbox, user, await drivers(sandbox, user))
+    if request.method == "GET":
+        return await download(request, envd, _path(request))
+    if request.method == "POST":
+        with anyio.fail_after(TRANSFER_S):
+            return await _upload(request, envd)
+    raise Fault(405, "files are read by GET and written by POST", headers={"Allow": "GET, POST"})
 
 
 def _path(request: Request) -> str:

@@ -28,13 +28,22 @@ globalThis.__import = (name) => {
   return import(path.isAbsolute(found) ? pathToFileURL(found) : found);
 };
 const names = (text) => text.replace(/\s+as\s+/g, ': ');
-const importing = (code) => code
-  .replace(/^[ \t]*import\s+(?:(\w+)\s*(?:,\s*)?)?(?:\{([^}]*)\}|\*\s*as\s+(\w+))?\s*from\s*(['"][^'"]+['"]);?/gm,
-    (_, whole, some, all, from) => [whole && `const {default: ${whole}} = await __import(${from});`,
+const isModule = (code) => {
+  try { new AsyncFunction(code); return false; } catch ({ message }) { return /import statement|'export'/.test(message); }
+};
+const statement = new RegExp(`(?<=^|;)[ \\t]*(?:import\\b\\s*(?:(?:(\\w+)\\s*(?:,\\s*)?)?(?:\\{([^}]*)\\}|\\*\\s*as\\s+(\\w+))?`
+  + `\\s*from\\s*)?(['"][^'"]+['"]);?|export\\s+(?:default\\b|(?=(?:async|class|const|enum|function|let|var)\\b)|\\{[^}]*\\};?))`, 'm');
+// One statement after the other, until the cell is none of a module: texts may have such lines, too.
+const importing = (code) => {
+  for (let before = ''; before !== code && isModule(code);) {
+    before = code;
+    code = code.replace(statement, (_, whole, some, all, from) => !from ? '' : [
+      whole && `const {default: ${whole}} = await __import(${from});`,
       some && `const {${names(some)}} = await __import(${from});`,
-      all && `const ${all} = await __import(${from});`].filter(Boolean).join(' '))
-  .replace(/^[ \t]*import\s*(['"][^'"]+['"]);?/gm, 'await __import($1);')
-  .replace(/\bimport\s*\(/g, '__import(');
+      all && `const ${all} = await __import(${from});`].filter(Boolean).join(' ') || `await __import(${from});`);
+  }
+  return code.replace(/\bimport\s*\(/g, '__import(');
+};
 const AsyncFunction = (async () => {}).constructor;
 // A cell in braces is an object where it can be one, as in a console, else a block.
 const literal = (code, translate) => {

@@ -212,7 +212,8 @@ def _add_formats(shell):
     for made in (Data(parent=shell.display_formatter), Chart(parent=shell.display_formatter)):
         shell.display_formatter.formatters[made.format_type] = made
     shell.display_formatter.formatters["application/json"] = Json(parent=shell.display_formatter)
-    shell.display_formatter.formatters["e2b/data"].for_type_by_name("pandas.core.frame", "DataFrame", _table)
+    for module in ("pandas.core.frame", "pandas"):  # since pandas 3
+        shell.display_formatter.formatters["e2b/data"].for_type_by_name(module, "DataFrame", _table)
 
 
 def _is_json(value):

@@ -20,10 +20,11 @@ _NOT_CODE: Final = re.compile(r"\s*(?://|#(?!\s*lang)|--|/?\*|;|\"\"\"|my\b|\Z)"
 _NAMED: Final = (
     re.compile(r"\(define\s+\(([^\s()]+)"),
     re.compile(r"\b(?:def|function|sub|fn|func|fun|let\s+rec|let)\s+([A-Za-z_]\w*[!?]?)"),
-    re.compile(r"([A-Za-z_]\w*)\s*(?:<-|=)\s*function\b"),
+    re.compile(r"([A-Za-z_]\w*)\s*(?:<-|=)\s*(?:async\s*)?(?:function\b|\([^()]*\)\s*=>)"),
     re.compile(r"([A-Za-z_]\w*)\s*\("),
 )
 """How a line begins a function, the surest first."""
+_RUST_USES: Final = re.compile(r"^use\s[^;]*;", re.MULTILINE)
 
 
 def function_of(prompt: str, test: str, language: str) -> tuple[str, int] | None:
@@ -68,6 +69,8 @@ def continued(prompt: str, code: str, test: str, language: str, stops: Sequence[
     others = {other[1] for kind in _NAMED for other in kind.finditer(before)} - {name}
     if any(_defines(before, other) and _defines(code, other) for other in others):  # it repeats more than its function
         before = "\n".join(_SETTING.findall(before))
+    if language in ("rust", "rust_test"):
+        before = _overridden(before)
     types = top_types(code) if language in BRACED and net(before) else []
     if not types:
         return f"{before}\n{code}"
@@ -81,6 +84,12 @@ def continued(prompt: str, code: str, test: str, language: str, stops: Sequence[
     return _renamed(whole, holder[5], outer[-1][0][5]) if outer else whole
 
 
+def _overridden(before: str) -> str:
+    """Rust in which each `use` may be there once more: what is taken from a module as a whole gives way to it."""
+    uses = "".join(f"pub {one} " for one in _RUST_USES.findall(before))
+    return f"mod row_uses {{ {uses}}} use row_uses::*;\n{_RUST_USES.sub('', before)}" if uses else before
+
+
 def _renamed(code: str, name: str, other: str) -> str:
     """Calls of the answer's own type, and its constructors, where its members are in the prompt's."""
     return re.sub(
@@ -90,12 +99,14 @@ def _renamed(code: str, name: str, other: str) -> str:
     )
 
 
-def without_namespaces(code: str, test: str) -> str:
-    """What C#'s namespaces hold, without those that the test does not speak of, other than to be in one itself."""
+def without_namespaces(code: str, test: str, *, begun: bool = False) -> str:
+    """What C#'s namespaces hold, without those that the test does not speak of, other than to be in one itself;
+    `begun`: the test may end them."""
     for found in reversed(list(re.finditer(r"^[ \t]*namespace\s+([\w.]+)\s*([;{])", code, re.MULTILINE))):
-        if not re.search(rf"(?<![\w.])(?<!namespace ){re.escape(found[1])}(?!\w)", test):
-            end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
-            code = code[: found.start()] + code[found.end() : end].removesuffix("}") + code[end:]
+        end = end_of_block(code, found.end()) if found[2] == "{" else found.end()
+        held, is_open = code[found.end() : end], net(code[found.start() : end]) > 0
+        if not (is_open and begun) and not re.search(rf"(?<![\w.])(?<!namespace ){re.escape(found[1])}(?!\w)", test):
+            code = code[: found.start()] + (held if is_open else held.removesuffix("}")) + code[end:]
     return code
 
 

@@ -41,7 +41,10 @@ _BY_TEST: Final = {
 }
 """What runs a test that no program begins, by the language of its answer; D's unittests may have an empty one."""
 _OF_ONE_LANGUAGE: Final = re.compile(r"(?:shadow_)?(?:humaneval|multiple|mbxp|ncb)[a-z]*_([a-zA-Z]+)(?:_(?:en|zh))?")
-"""Datasets that have a language in their name."""
+_OF_HUMANEVAL_X: Final = re.compile(r"(CPP|Go|Java|JavaScript|Python|Rust)/\d+")
+"""Datasets that have a language in their name, and rows that have it in their id."""
+_CONSOLE_ASSERT: Final = "console.assert = (ok, said) => { if (!ok) throw new Error(said) }; "
+"""Node's own prints what failed, and its program ends well."""
 _BEGINS: Final = re.compile(r"\b[mM]ain\s*\(")
 MAX_ROWS: Final = 100_000
 """Of a request."""
@@ -257,14 +260,14 @@ def _prompt(row: Document, config: FusionConfig) -> FusionPrompt:
 
 def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None:
     """The one in which a row's test is run: its own, else the request's; else that of the answer, or of the dataset by
-    its name's end. VerilogEval's rows have the head of a module."""
+    its name's end, or of the id. VerilogEval's rows have the head of a module."""
     labels, test = labels_of(row), test_of(row)
     if row.get("code_preface") or dataset.startswith("verilogeval"):
         return "verilog"
     told = (labels.get("execution_language"), config.language)
     told = (*(told if isinstance(test, str | dict) else told[::-1]), labels.get("programming_language"))
     named = next((one for one in (*told, row.get("language")) if isinstance(one, str) and one), None)
-    by_name = _OF_ONE_LANGUAGE.fullmatch(dataset)
+    by_name = _OF_ONE_LANGUAGE.fullmatch(dataset) or _OF_HUMANEVAL_X.fullmatch(str(_id(row)))
     if named is None and by_name is not None and isinstance(test, str) and language_named(by_name[1]):
         named = by_name[1]
     language = language_named(named or "")
@@ -298,12 +301,15 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         raise RequestError("config.provided_data.test", "is no list of tests", _NO_TESTS)
     test, setup, prompt = map(unix_lines, (test, _said(row, "test_setup"), _said(row, "prompt", "content")))
     if language == "python" and not asset:
-        entry = labels.get("entry_point") or row.get("entry_point")
+        called = re.search(r"^check\((\w+)\)\s*\Z", test, re.M)  # as HumanEval-X's tests end
+        entry = labels.get("entry_point") or row.get("entry_point") or (called and called[1])
         if isinstance(entry, str) and re.search(r"^def check\(", test, re.M):
             return Tests({"test": test, "entry_point": entry, "prompt": prompt})
         before, _, rest = test.rpartition(MARK)
         if not before or only_imports(before):
             return Tests({"test_list": [f"{before}{rest}"]}, before=before.strip())
+    if language in ("javascript", "typescript") and "console.assert" in test:
+        test = _CONSOLE_ASSERT + test
     stops = row.get("stop_tokens", labels.get("stop_tokens"))
     is_head = language == "verilog" and re.match(r"\s*module\b", prompt) is not None
     return Tests(

@@ -88,7 +88,7 @@ def program_with(
     elif language in _ASIDE:
         code = _ASIDE[language].sub("", code)
     elif language == "csharp":
-        code, prompt = without_namespaces(code, test), without_namespaces(prompt, test)
+        code, prompt = without_namespaces(code, test), without_namespaces(prompt, test, begun=True)
     code = without_own_begin(code, test + prompt, language)
     if prompt:
         code = continued(prompt, code, test, language, stops)
