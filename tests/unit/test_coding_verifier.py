@@ -86,8 +86,8 @@ def test_a_block_that_shows_how_to_use_it_is_no_answer(defined: str, use: str) -
     assert extract_code(draft + shown, PYTHON, ("h",)) == use, "none defines it"
 
 
-PROGRAMS = ("n = int(input())\nprint(2 * n)", "import sys\nsys.stdout.write(sys.stdin.read())", "from solution import *")
-NO_PROGRAMS = ("3\n6", "O(n)", "for i in range(n):\n    a[i] += 1", "# $ echo 3 | python3 a.py", ">>> print(6)\n6", "n = 3")
+PROGRAMS = ("n = int(input())\nprint(2 * n)", "import sys\nsys.stdout.write(input())", "from solution import *")
+NO_PROGRAMS = ("3\n6", "O(n)", "for i in range(n):\n    a[i] += 1", "# $ echo 3 | python3 a.py", ">>> print(6)\n6")
 
 
 @pytest.mark.parametrize("tag", ["", "python"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer
 from sandbox_gym.engine import open_engine
-from sandbox_gym.guest.python.traces import _asks_for_sizes_only
+from sandbox_gym.guest.python import traces
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +42,8 @@ ANSWERS = {
     "a cache": (STDIN, "import functools\nf = functools.cache(lambda n: 2 * n)\nprint(f(int(input())))"),
     "sizes": (
         STDIN,
-        "import os, sys\nclass Fast:\n    def __init__(self, file):\n        self._fd = file.fileno()\n    def read(self):\n"
-        "        return os.read(self._fd, max(os.fstat(self._fd).st_size, 8192))\n"
+        "import os, sys\nclass Fast:\n    def __init__(self, file):\n        self._fd = file.fileno()\n"
+        "    def read(self):\n        return os.read(self._fd, max(os.fstat(self._fd).st_size, 8192))\n"
         "print(2 * int(Fast(sys.stdin).read().decode()))",
     ),
     "a function": (CALLS, "def double(n):\n    return 2 * n"),
@@ -59,6 +61,7 @@ async def test_ordinary_answers_share() -> None:
     assert found == dict.fromkeys(ANSWERS, (1.0, "shared", 1))
 
 
+asks_for_sizes_only: Callable[[bytes], bool] = traces._asks_for_sizes_only
 SIZE = "os.fstat(sys.stdin.fileno()).st_size"
 AGES = (
     "os.fstat(0)[8]", "os.fstat(0).st_mtime", "os.fstat(0).st_size_", "f = os.fstat", "os.fstat( # ).st_size\n0)[8]",
@@ -68,7 +71,7 @@ AGES = (
 
 @pytest.mark.parametrize("age", AGES)
 def test_a_size_says_nothing_of_a_files_age(age: str) -> None:
-    assert _asks_for_sizes_only(f"import os, sys\nn = {SIZE} or os.fstat(self._fd).st_size".encode())
+    assert asks_for_sizes_only(f"import os, sys\nn = {SIZE} or os.fstat(self._fd).st_size".encode())
     for source in (age, f"{SIZE}\n{age}", f"{age}\n# {SIZE}"):
-        assert not _asks_for_sizes_only(source.encode()), source
-    assert not _asks_for_sizes_only(f"# coding: utf-7\n{SIZE}\nos.+AGY-stat(0)[8]".encode())
+        assert not asks_for_sizes_only(source.encode()), source
+    assert not asks_for_sizes_only(f"# coding: utf-7\n{SIZE}\nos.+AGY-stat(0)[8]".encode())
