@@ -200,6 +200,8 @@ DECIDED = [
     ("collection", False, "[-1,1]", "-1,1"),
     ("collection", True, "2,3", "x_1=3,x_2=2"),
     ("equation", False, "42", "42 \\approx 43"),
+    ("equation", False, "\\frac12", "\\frac12 \\approx \\frac13"),
+    ("text", True, "\\text{yes}", "Yes"),
     ("interval", False, "x<1\\text{ or }x>4", "x<1\\text{ and }x>4"),
     ("ratio", False, "3:30", "1:10"),
 ]
@@ -208,7 +210,6 @@ DECIDED = [
 LEFT = [
     (False, "f(x)=x^2", "f(t)=t^3"),
     (False, "x^2+2x+1", "(x-1)^2"),
-    (True, "\\text{yes}", "Yes"),
     (False, "\\text{yes}", "\\text{no}"),
     (True, "3.14159265", "\\pi"),
     (False, "3.14", "\\pi"),

@@ -40,5 +40,6 @@ def test_what_shows_a_processs_age_or_makes_a_name_has_a_process_for_each_test(l
         return
     look = look.replace("{file}", "__file__")
     inner = look.replace("\n", "\n" + " " * (8 if "class" in shape else 4))
-    code = compile(shape.format(look=look, inner=inner), "main.py", "exec")
-    assert Traces({"workdir": "/nowhere", "compiled": (code,), "files": [], "main": "main.py"}).needs_own
+    source = shape.format(look=look, inner=inner)
+    spec = {"workdir": "/nowhere", "files": [], "main": "main.py", "sources": {"/nowhere/main.py": source.encode()}}
+    assert Traces({**spec, "compiled": (compile(source, "main.py", "exec"),)}).needs_own

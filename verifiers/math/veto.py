@@ -21,10 +21,10 @@ from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial(?! ?\()"
-    r"|permutations?|cyclic|or [a-z]{4,20}|or [0-9]+)\b"
+    r"|permutations?|cyclic|or [a-z]{3,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
     r"|\b(?:if(?! and only)|when|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
-    r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\not(?![a-z])"
+    r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\(?:not|neg|lnot)(?![a-z])"
 )
 _DOTS = r"(?:\\[lc]?dots|\.\.\.|…)"
 _GOES_ON = re.compile(rf"[,;] ?{_DOTS}|(?<![0-9.])[0-9]{{1,40}} ?{_DOTS}$")
@@ -42,7 +42,11 @@ _MULTIPLE = re.compile(
 """A number times a matrix, which is a matrix; a determinant is none."""
 _FRACTIONAL = re.compile(r"\\\{ ?[0-9]{0,9} ?n? ?[a-df-hj-z] ?\\\}$")
 """`\\{x\\}`, which the library takes for x."""
-_NUMBER_BEHIND_WORDS = re.compile(r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]")
+_NUMBER_BEHIND_WORDS = re.compile(
+    r"[0-9]\s*‹\s*(?!and\b|or\b)[A-Za-z]{2}[^‹›]{0,40}›\s*[0-9]"
+    r"|[0-9A-Za-z)}\]]\s*‹\s*(?!(?:and|or|where|for|if|when|with|such|in|by|to|per|of|times|over|on|is|at|from)\b)"
+    r"[^\W\d_]{2}[^‹›]{0,40}›\s*(?:[0-9]|\\(?:[cdt]?frac|sqrt|pi|binom|\{))"
+)
 _VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{3,}|([A-Za-z])")
 _PARTIAL = re.compile(r"\\partial ?(?:\^ ?\{?[0-9]\}? ?)?\{?(\\?[A-Za-z]+)")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")

@@ -93,13 +93,16 @@ class Traces:
 
     def _words(self):
         words, names = _words(self._spec["compiled"][0])
-        if _asks_for_sizes_only(self._spec["sources"][os.path.join(self._spec["workdir"], self._spec["main"])]):
+        if "fstat" in names and self._asks_for_sizes_only():
             names.discard("fstat")
         for path in self._spec["files"]:
             if path.endswith(".py") and path != self._spec["main"]:
                 with open(os.path.join(self._spec["workdir"], path), encoding="utf-8", errors="replace") as file:
                     names.update(_WORD.findall(file.read()))
         return words | names, names
+
+    def _asks_for_sizes_only(self):
+        return asks_for_sizes_only(self._spec["sources"][os.path.join(self._spec["workdir"], self._spec["main"])])
 
     def _is_programs(self, module):
         """Whether it is the program's own, or of a file beside it: those are run anew for each input."""
@@ -231,7 +234,7 @@ def _words(code):
     return words, names
 
 
-def _asks_for_sizes_only(source):
+def asks_for_sizes_only(source):
     """Whether each `fstat` of a source, whose text is as its bytes say, is one for a size."""
     decoded = b"coding" in b"".join(source.split(b"\n", 2)[:2])
     return source.isascii() and not decoded and b"fstat" not in _SIZE.sub(b"", source)

@@ -61,7 +61,7 @@ async def test_ordinary_answers_share() -> None:
     assert found == dict.fromkeys(ANSWERS, (1.0, "shared", 1))
 
 
-asks_for_sizes_only: Callable[[bytes], bool] = traces._asks_for_sizes_only
+asks_for_sizes_only: Callable[[bytes], bool] = traces.asks_for_sizes_only
 SIZE = "os.fstat(sys.stdin.fileno()).st_size"
 AGES = (
     "os.fstat(0)[8]", "os.fstat(0).st_mtime", "os.fstat(0).st_size_", "f = os.fstat", "os.fstat( # ).st_size\n0)[8]",

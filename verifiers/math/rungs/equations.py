@@ -9,7 +9,7 @@ from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.notations import counted
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
-from sandbox_gym.verifiers.math.expressions.values import as_fraction, variables
+from sandbox_gym.verifiers.math.expressions.values import approximate, as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
@@ -68,6 +68,8 @@ def false_equation(gold: str, answer: str) -> Decision | None:
         round_ones = any(number % 10 == 0 for number in numbers)
         much = max(map(abs, numbers), default=Fraction(0)) * (_ROUNDED if round_ones or "." in answer else 0)
         differ = bool(numbers) and max(numbers) - min(numbers) > much
+        near = [value for side in known if (value := approximate(side)) is not None] if "." not in answer else []
+        differ = differ or (bool(near) and max(near) - min(near) > float(_ROUNDED) * max(map(abs, near)))
     return Decision(False, "equation", "an equation between different numbers") if differ else None
 
 
