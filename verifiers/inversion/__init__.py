@@ -6,11 +6,11 @@ is running, but by knowing what is right. The idea and its words are mutation te
 suite kill the mutant), with the tests mutated in place of the code. Pure; knows no verifier.
 """
 
-from sandbox_gym.verifiers.inversion.doubts import doubted
+from sandbox_gym.verifiers.inversion.doubts import doubted, is_lenient
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant, edited
 from sandbox_gym.verifiers.inversion.variants import variants_of
 
-__all__ = ["SIGNS", "Edit", "Kind", "Variant", "doubted", "edited", "variants_of"]
+__all__ = ["SIGNS", "Edit", "Kind", "Variant", "doubted", "edited", "is_lenient", "variants_of"]
 
 SIGNS = {
     "inverted_test_survived": "a test that was changed so that it must fail did not fail",

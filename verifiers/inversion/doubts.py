@@ -20,6 +20,7 @@ _PURE = (
 )
 _PURE |= {"len", "list", "max", "min", "norm", "round", "set", "sorted", "str", "sum", "tuple"}
 """Calls that may be made again with other values."""
+_LENIENT = ("ANY", "__eq__", "__ne__", "dirty_equals")
 _NOT_AGAIN = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 _SCOPES = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 # A local function of the test's: an answer that is run with the true test finds nothing else in its namespace, and no
@@ -106,6 +107,13 @@ def doubted(source: str) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) if doubting.count else ""
 
 
+def is_lenient(source: str) -> bool:
+    """Whether the test has objects of its own that may equal anything: `mock.ANY`, a class with an `__eq__`."""
+    fields = ("id", "attr", "name", "module")
+    said = (getattr(node, field, None) for node in ast.walk(parsed(source)) for field in fields)
+    return any(name in _LENIENT for name in said)
+
+
 class _Doubting(ast.NodeTransformer):
     """Replaces the assertions in functions, but for those that are expected to fail."""
 
@@ -125,10 +133,15 @@ class _Doubting(ast.NodeTransformer):
         if "xfail" in marks or "expectedFailure" in marks:
             return node
         before, self._depth = self.count, self._depth + 1
-        self.generic_visit(node)
+        if self._depth > 1:
+            self.generic_visit(node)
+        else:  # its decorators and defaults are evaluated where the functions of _LIES are not
+            found = [self.visit(one) for one in node.body]
+            node.body = [new for one in found for new in (one if isinstance(one, list) else [one])]
         self._depth -= 1
         if self.count > before and not self._depth:
-            node.body[_has_docstring(node) : 0] = ast.parse(_LIES).body
+            at = int(ast.get_docstring(node, clean=False) is not None)
+            node.body[at:at] = ast.parse(_LIES).body
         return node
 
     def visit_With(self, node: ast.With) -> ast.AST:
@@ -201,10 +214,6 @@ class _Replaced(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         found = self._names.get(id(node))
         return self.generic_visit(node) if found is None else found
-
-
-def _has_docstring(node: Function) -> int:
-    return int(ast.get_docstring(node, clean=False) is not None)
 
 
 def _looped(node: ast.Assert) -> ast.stmt:

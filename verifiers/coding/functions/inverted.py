@@ -18,7 +18,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.styles import pytest_test
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
-from sandbox_gym.verifiers.inversion import Kind, Variant, doubted, edited, variants_of
+from sandbox_gym.verifiers.inversion import Kind, Variant, doubted, edited, is_lenient, variants_of
 
 CHOSEN = 2
 """Variants that are run over an answer."""
@@ -75,9 +75,10 @@ def doubt_of(tests: CheckTests) -> tuple[Inverted, ...]:
             test = pytest_test(test, tests.module, tests.entry_point)
         elif test:
             test += tests.test[len(source) :]
+        sure = bool(test) and not is_lenient(source)
     except (*UNPARSEABLE, RequestError):
         return ()
-    return (Inverted(test, "doubted", 0, True),) if test else ()
+    return (Inverted(test, "doubted", 0, sure),) if test else ()
 
 
 def _names(tests: CheckTests, source: str) -> list[str]:
@@ -122,7 +123,11 @@ def order_of(tests: CheckTests, seed: str) -> tuple[Inverted | None, ...]:
     chosen = sorted(shuffled, key=lambda one: (not one.certain, one.kind != "expected_value"))
     rest = sorted((one for one in shuffled if one is not chosen[0]), key=lambda one: _rank(one, chosen[0]))
     chosen = [*chosen[:1], *rest]
-    runs = [*chosen[:CHOSEN], *([None] if chosen else []), *doubt_of(tests)]
+    runs = [
+        *chosen[:CHOSEN],
+        *([None] if chosen else []),
+        *(one for one in doubt_of(tests) if one.certain or tests.reference),
+    ]
     return tuple(runs[at] for at in _shuffled(len(runs), seed, "order"))
 
 
