@@ -71,6 +71,7 @@ def _service() -> Callable[[bytes, Callable[[str], None]], bytes]:
     """The service's own `handle`, its worker pool left out."""
     root = Path(sandbox_gym.__file__).parent
     rooms = [str(root / "guest" / room) for room in ("services", "protocol", "", "runs")]
+    rooms.append(str(root / "verifiers/math/boxed"))
     sys.path += rooms
     try:
         spec = importlib.util.spec_from_file_location("math_library", root / "verifiers/math/boxed/library.py")

@@ -54,6 +54,11 @@ _BINOM_PAIR = re.compile(r"\\binom ?([A-Za-z0-9]) ?([A-Za-z0-9])")
 _CURRENT = re.compile(r"(\\[A-Za-z]+)|I(?= ?_)")
 _TO_THE_T = re.compile(r"(?<!matrix\})\^ ?(?:\{ ?T ?\}|T)")
 """math-verify reads I_1 and I_2 as unit matrices, and drops ^T."""
+_LAST = re.compile(
+    r"^((?:[^=]*=)?)(.*[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)\s*$", re.S
+)
+_FORMULA = re.compile(r"\\(?!(?:frac|sqrt|pi|ln|log|exp|circ|binom)(?![A-Za-z]))[A-Za-z]+")
+_LETTERS = re.compile(r"\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
 _DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
 
@@ -90,6 +95,7 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
     """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
     constant."""
     first, second = paired(normalise(gold), normalise(answer))
+    first, second = _last_factor(first, second), _last_factor(second, first)
     for one, other in ((first, second), (second, first)):
         if _INVERSE.search(one) and (degrees := _WHOLE_ANGLE.fullmatch(other)):
             radians = f"{degrees[1]}\\frac{{{degrees[2]}\\pi}}{{180}}"
@@ -98,6 +104,18 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
             radians = _IN_DEGREES.sub(r"\\frac{\1\\pi}{180}", one)
             first, second = (radians, second) if one is first else (first, radians)
     return _rewritten(first), _rewritten(second)
+
+
+def _last_factor(text: str, other: str) -> str:
+    """The text with its last factor in braces where that is no unit: math-verify drops the t of `\\cos \\omega t`, and
+    the ab of `\\frac{1}{2}ab`. A unit stands behind numbers alone, and the other text has no such letter."""
+    found = _LAST.match(text)
+    if not found:
+        return text
+    head, body, last = found.groups()
+    named = set(_LETTERS.findall(head.rpartition("(")[2] + other))
+    is_unit = not any(_LETTERS.findall(body)) and not _FORMULA.search(body) and not set(last) & named
+    return text if is_unit else f"{head}{body}{{{last}}}"
 
 
 def _mixed(found: re.Match[str]) -> str:

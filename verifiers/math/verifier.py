@@ -181,8 +181,10 @@ def _in_text(task: MathTask, text: str, equal: bool, state: State, outcome: Outc
 @cache
 def library_service(worker_memory_bytes: int) -> Service:
     """math-verify behind forked workers."""
-    source = files("sandbox_gym.verifiers.math.boxed").joinpath("library.py").read_bytes()
-    return Service("math-verify", {"main.py": source}, "math", worker_memory_bytes, _REMEDY)
+    boxed = files("sandbox_gym.verifiers.math.boxed")
+    names = {"main.py": "library.py", "identities.py": "identities.py"}
+    sources = {name: boxed.joinpath(file).read_bytes() for name, file in names.items()}
+    return Service("math-verify", sources, "math", worker_memory_bytes, _REMEDY)
 
 
 def _by_rung(decision: Decision, state: State) -> Verdict:

@@ -19,11 +19,13 @@ from itertools import product
 
 sys.path.insert(0, "/opt/sandbox-gym/site")  # where a local box has packages that its interpreter lacks
 
+import identities
 import service_worker
 import sympy
 from latex2sympy2_extended.antlr_parser import PSParser
 from latex2sympy2_extended.math_normalization import normalize_latex
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+from sympy.core.function import AppliedUndef
 
 GOLD = (LatexExtractionConfig(),)
 ANSWER = (ExprExtractionConfig(), LatexExtractionConfig())
@@ -107,20 +109,32 @@ def _is(candidate, found):
 
 def _equal(gold, answer, request):
     try:
-        equal = verify(
+        pair = _functions(gold, answer, request)
+        same = identities.same(*pair) if pair else None
+        if same:  # the library seldom sees it, and takes long
+            return True
+        equal = same is None and verify(
             gold, answer, request["precision"], strict=request["strict"], timeout_seconds=None, raise_on_error=True
         )
-        return (
-            _near(gold, answer)
-            if equal
-            else _same_number(gold, answer, request)
-            or _same_integral(gold, answer, request)
-            or _same_logs(gold, answer)
-        )
+        if equal:
+            return _near(gold, answer)
+        return _same_integral(*pair, request) if pair else _same_number(gold, answer, request)
     except MemoryError:
         raise
     except Exception:
         return False
+
+
+def _functions(gold, answer, request):
+    """Both, where they are expressions with variables, or what one name is said to be; with the same variables, but
+    where their names count."""
+    names = {str(one.lhs.func if _is_head(one.lhs) else one.lhs) for one in (gold, answer) if isinstance(one, sympy.Eq)}
+    pair = [_right_side(one) for one in (gold, answer)]
+    if len(names) > 1 or not all(isinstance(one, sympy.Expr) for one in pair):
+        return None
+    pair = [identities.usual(one) for one in pair]
+    names = [one.free_symbols for one in pair]
+    return pair if all(names) and (request["strict"] or names[0] == names[1]) else None
 
 
 def _near(gold, answer):
@@ -177,32 +191,31 @@ def _same_number(gold, answer, request):
 
 def _same_integral(gold, answer, request):
     """Whether both are integrals of one function of one variable: they end in `+ C`, and have one derivative."""
-    pair = [_right_side(one) for one in (gold, answer)]
-    if not all(isinstance(one, sympy.Expr) for one in pair):
-        return False
+    pair = (gold, answer)
     names = [sorted(one.free_symbols, key=lambda name: name.name.lower() == "c") for one in pair]
     if [len(each) for each in names] != [2, 2] or names[0][0] != names[1][0]:
         return False
     if any(each[1].name not in ("C", "c") or one.diff(each[1]) != 1 for one, each in zip(pair, names, strict=True)):
         return False
     pair = [one.diff(names[0][0]) for one in pair]
+    same = identities.same_function(*pair)
     strict = request["strict"]
-    return bool(verify(*pair, request["precision"], strict=strict, timeout_seconds=None, raise_on_error=True))
-
-
-def _same_logs(gold, answer):
-    """Whether both are one sum of logarithms, whose arguments are positive: 3 log x is log x^3."""
-    pair = [_right_side(one) for one in (gold, answer)]
-    if not all(isinstance(one, sympy.Expr) and one.has(sympy.log) and one.free_symbols for one in pair):
-        return False
-    if pair[0].free_symbols != pair[1].free_symbols or any(one.has(sympy.Abs) for one in pair):
-        return False
-    return bool(sympy.expand_log(pair[0].doit() - pair[1].doit(), force=True).expand() == 0)
+    return (
+        verify(*pair, request["precision"], strict=strict, timeout_seconds=None, raise_on_error=True)
+        if same is None
+        else same
+    )
 
 
 def _right_side(value):
-    """What a name is said to be."""
-    return value.rhs if isinstance(value, sympy.Eq) and isinstance(value.lhs, sympy.Symbol) else value
+    """What a name, or a function of a name, is said to be."""
+    if isinstance(value, sympy.Eq) and (isinstance(value.lhs, sympy.Symbol) or _is_head(value.lhs)):
+        return value.rhs
+    return value
+
+
+def _is_head(value):
+    return isinstance(value, AppliedUndef) and all(isinstance(one, sympy.Symbol) for one in value.args)
 
 
 def _size(number):

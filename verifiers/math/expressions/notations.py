@@ -28,6 +28,11 @@ _INDEX: Final = r" ?(?:([kmn])|\{ ?([0-9]{0,3} ?[kmn](?: ?[-+] ?[0-9]{1,3})?|[0-
 _CHOSEN: Final = re.compile(rf"‹?(?<![A-Za-z])C›? ?_{_INDEX} ?\^{_INDEX}")
 """`C_{2n}^n`, and not `C_5^2`, which may be a power."""
 _CALLED: Final = re.compile(r"(?<![A-Za-z\\])n?([CP])r? ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)")
+_NAMED: Final = r"([0-9]{0,3}[A-Za-z](?:[-+][0-9]{1,3})?|[0-9]{1,3})"
+_CHOSEN_BY_NAME: Final = re.compile(
+    rf"(?<![A-Za-z\\])C ?\( ?{_NAMED} ?, ?{_NAMED} ?\)"
+    rf"|(?:\{{ ?\}} ?)?[_^] ?\{{?{_NAMED}\}}? ?C ?_ ?\{{?{_NAMED}\}}?(?![A-Za-z0-9])"
+)
 _CIS: Final = re.compile(
     r"‹?(?<![A-Za-z])cis›? ?(\([^()]{1,40}\)|\{[^{}]{1,40}\}|[0-9.]{1,9} ?\^\\circ"
     r"|-?(?:[0-9]{1,4} ?)?\\pi(?: ?/ ?[0-9]{1,4})?"
@@ -119,7 +124,14 @@ def counted(gold: str, answer: str) -> tuple[str, str]:
         point = _POINT.match(one) if _PAIR.match(other) else None
         if named := point[1] if point else _in_coordinates(one, other):
             return (named, answer) if one is gold else (gold, named)
+    if "\\binom" in gold + answer:
+        gold, answer = (_CHOSEN_BY_NAME.sub(_by_name, text) for text in (gold, answer))
     return _spelled(_CALLED, gold), _spelled(_CALLED, answer)
+
+
+def _by_name(found: re.Match[str]) -> str:
+    many, few = filter(None, found.groups())
+    return f"\\binom{{{many}}}{{{few}}}"
 
 
 def _written_out(found: re.Match[str]) -> str:

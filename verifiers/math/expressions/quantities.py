@@ -36,6 +36,8 @@ _PERCENT_WORDS = r"(?:percent|percentage|per cent|pct)(?: points?)?"
 _PERCENT = re.compile(rf"\s*(?:%|‹\s*(?:%|{_PERCENT_WORDS})\s*›|{_PERCENT_WORDS}\b)\s*$", re.IGNORECASE)
 _DEGREES = re.compile(r"\s*(?:\^\\circ|(?<=[0-9}])\s*\\circ)\s*(?:‹?\s*([CF])\s*›?)?\s*$")
 _PRECISE = 6
+_MOST_VARIABLES = 3
+"""`2abc` is a product, `2apples` are apples."""
 _FRACTION = r"\\frac\{?[0-9]+\}?\{?[0-9]+\}?"
 _ROOT = r"\\sqrt ?\{[0-9]+\}"
 _TEN_TO = r"[eE][-+]?[0-9]{1,3}| ?\* ?10 ?\^ ?\{? ?-?[0-9]{1,5} ?\}?"
@@ -173,7 +175,10 @@ def _parted(text: str) -> tuple[str, str, bool]:
     if re.fullmatch(r"[eE][0-9]+", tail) or tail in ("pi", "i", "e") or not (gap or len(tail.split("^")[0]) > 1):
         return (text, "", True) if tail in ("pi", "i", "e") or tail[:1] in "eE" else (core, tail, False)
     letters = [word for word in re.split(r"[^A-Za-zµμΩ]+", tail) if word]
-    return core, tail, all(len(word) > 1 for word in letters) or bool(gap and letters)
+    if gap or not letters:
+        return core, tail, True
+    named = len(max(letters, key=len)) > _MOST_VARIABLES or parse_unit(tail) is not None
+    return core, tail, named and all(len(word) > 1 for word in letters)
 
 
 def _with_tail(core: str, currency: Kind, tail: str, sure: bool) -> Parts | None:
