@@ -99,7 +99,7 @@ def test_constants_may_be_any_of_one_family(basis: tuple[str, str], start: str) 
     for wrong in (f"1{first}+1{second}", f"C_1({a}{first}+1{second})+C_2({2 * a}{first}+2{second})", f"C_1{first}"):
         assert not equal(gold, f"y={start}{wrong}")
     other = chance.choice([each for each in FAMILIES if each != basis])
-    assert not equal(gold, f"y={start}C_1({other[0]})+C_2{second}+x^5")
+    assert not equal(gold, f"y={start}C_1\\cdot({other[0]})+C_2{second}+x^5")
 
 
 @pytest.mark.parametrize(("gold", "answer"), [("C_1V_1+C_2V_2", "C_1V_2+C_2V_1"), ("C_1+C_2", "C_1-C_2")])

@@ -55,7 +55,8 @@ _CURRENT = re.compile(r"(\\[A-Za-z]+)|I(?= ?_)")
 _TO_THE_T = re.compile(r"(?<!matrix\})\^ ?(?:\{ ?T ?\}|T)")
 """math-verify reads I_1 and I_2 as unit matrices, and drops ^T."""
 _LAST = re.compile(
-    r"^((?:[^=]*=)?)(.*[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)\s*$", re.S
+    r"^((?:[^=<>]*(?:[=<>]|\\(?:le|ge|ne|approx)(?![A-Za-z])))?)(.*[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)\s*$",
+    re.S,
 )
 _FORMULA = re.compile(r"\\(?!(?:frac|sqrt|pi|ln|log|exp|circ|binom)(?![A-Za-z]))[A-Za-z]+")
 _LETTERS = re.compile(r"\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")

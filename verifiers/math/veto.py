@@ -194,9 +194,9 @@ def _other_case(gold: str, answer: str) -> Decision | None:
     first, second = (_letters(text) - {"C", "c"} for text in (gold, answer))
     lowered = [{name.lower(): name for name in names} for names in (first, second)]
     other = {name for name in first ^ second if all(name.lower() in names for names in lowered)}
-    low, read = gold.lower(), read_parts(gold)
+    low, read = gold.lower(), [read_parts(text) for text in (gold, answer)]
     if gold.isalpha() and {gold, answer} <= {low, low.title(), low.upper()}:
         return None  # a word
-    if not other or len(gold) == 1 or (read and read.kind.unit):
+    if not other or len(gold) == 1 or all(one and one.kind.unit for one in read):
         return None
     return Decision(False, "number", f"{', '.join(sorted(other))} in another case")
