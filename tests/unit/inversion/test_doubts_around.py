@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ AROUND = (
     "def test_a(flag=(1 == 1), *, other=2 != 3):\n{body}",
     "def test_a() -> (1 == 1):\n{body}",
     "class T:\n    @mark(sys.platform != 'x')\n    def test_a(self):\n    {body}",
-    "@mark(1 == 1)\nclass T:\n    ok = 1 == 1\n    async def helper(self, x=1 == 1): pass\n    def test_a(self):\n    {body}",
+    "@mark(1 == 1)\nclass T:\n    ok = 1 == 1\n    def test_a(self):\n    {body}",
+    "class T:\n    async def helper(self, x=1 == 1): pass\n    def test_a(self):\n    {body}",
     "SAME = lambda a, b: a == b\nassert SAME(1, 1)\ndef test_a():\n{body}",
     "def test_a():\n    def inner(x=1 == 1): return x\n    assert inner()\n{body}",
     "def test_a():\n    @mark(f(3) == 10)\n    class T:\n        ok = f(3) == 10\n    assert T.ok\n{body}",
@@ -29,9 +31,9 @@ def test_what_is_around_a_test_stays_as_it_is(around: str) -> None:
     test = doubted(around.replace("{body}", "    assert f(3) == 10\n"))
     assert "_lies_" in test
     for answer, right in ((10, True), (Liar(), False)):
-        space = {"sys": sys, "mark": lambda _: lambda one: one, "f": lambda _, answer=answer: answer}
+        space: dict[str, Any] = {"sys": sys, "mark": lambda _: lambda one: one, "f": lambda _, answer=answer: answer}
         exec(compile(test, "test", "exec"), space)
-        run = space["T"]().test_a if "T" in space else space["test_a"]  # type: ignore[operator]
+        run = space["T"]().test_a if "T" in space else space["test_a"]
         try:
             run()
             passed = True
