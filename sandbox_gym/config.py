@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -31,6 +32,9 @@ from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSet
 from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
+
+_SHOWN: Final = ("int_", "float_", "finite_", "bool_", "greater_", "less_", "literal_")
+"""Kinds of pydantic's errors of numbers, switches and choices."""
 
 
 def default_state_dir() -> Path:
@@ -148,9 +152,11 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
 
 
 def _wrong(settings: type[Settings], detail: ErrorDetails) -> str:
-    """Without the value, which may be a secret."""
+    """With the value only where a number or a choice is wanted: a text may be a secret."""
+    if detail["type"].startswith(_SHOWN):
+        return f"{detail['msg']}, and it is {str(detail['input'])[:80]!r}"
     if detail["type"] != "extra_forbidden":
-        return detail["msg"]
+        return detail["msg"].removeprefix("Value error, ")
     known = paths(settings)
     near = nearest("_".join(map(str, detail["loc"])), known)
     return "no such setting" + (f"; did you mean {'.'.join(known[near])}?" if near else "")

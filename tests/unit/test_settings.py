@@ -54,7 +54,13 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_CONCURRENCY_OF_ALL", "3", "is no setting; docs/reference/settings.md"),
         ("SANDBOX_GYM_JOURNAL", "off", "a table of settings.*SANDBOX_GYM_JOURNAL_URL"),
         ("SANDBOX_GYM_E2B_TEMPLATES", "python", "SANDBOX_GYM_E2B_TEMPLATES is no JSON"),
-        ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2"),
+        ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2, and it is '1'$"),
+        ("SANDBOX_GYM_DEADLINE_S", "inf", "deadline_s: Input should be a finite number, and it is 'inf'$"),
+        ("SANDBOX_GYM_IN_PROCESS", "no", "in_process: Input should be 'allow', 'mask' or 'deny', and it is 'no'$"),
+        ("SANDBOX_GYM_STATE_DIR", "", "state_dir: is empty: name a path"),
+        ("SANDBOX_GYM_LOCAL_PYTHON", "", "local_python: is empty: name a path"),
+        ("SANDBOX_GYM_KEYS", "", "keys: is empty: name a path"),
+        ("SANDBOX_GYM_TENANT_WEIGHTS", '{"a": 0}', r"tenant_weights\.a: Input should be greater than 0, and it is '0'"),
         ("SANDBOX_GYM_SWE_DISK_MB", "1", r"swe_disk_mb: Input should be greater than or equal to 100"),
     ],
 )
@@ -100,6 +106,23 @@ def test_what_the_file_may_not_hold_is_named(folder: Path, toml: str, says: str)
     (folder / "sandbox_gym.toml").write_text(toml)
     with pytest.raises(ConfigurationError, match=says):
         Settings.from_flat({})
+
+
+@pytest.mark.parametrize("toml", ["token = 12345678", "[judge]\napi_key = 12345678", "allow_out = [12345678]"])
+def test_what_may_be_a_secret_is_not_shown(folder: Path, toml: str) -> None:
+    (folder / "sandbox_gym.toml").write_text(toml)
+    with pytest.raises(ConfigurationError, match=r"Input should be a valid string$"):
+        Settings.from_flat({})
+
+
+def test_no_number_is_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (one.variable for one in documented() if "float" in one.kind):
+        for value in ("inf", "nan", "1e400"):
+            given = f'{{"a": {value.replace("inf", "Infinity").replace("nan", "NaN")}}}' if "WEIGHTS" in name else value
+            monkeypatch.setenv(name, given)
+            with pytest.raises(ConfigurationError):
+                Settings.from_flat({})
+        monkeypatch.delenv(name)
 
 
 def test_flat_names_are_unique_and_reach_every_setting() -> None:

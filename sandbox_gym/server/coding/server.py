@@ -24,6 +24,7 @@ from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.signs import costly_signs
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools import plain_sandboxes
@@ -56,7 +57,7 @@ class CodingResources:
             parse_task,
             limits=limits,
             early_stop=settings.early_stop,
-            fail_on_tamper=frozenset(settings.fail_on_tamper),
+            fail_on_tamper=costly_signs(settings.fail_on_tamper),
             in_process=settings.in_process,
             processes=settings.processes,
             comparison=settings.comparison,

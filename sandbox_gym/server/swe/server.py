@@ -26,6 +26,7 @@ from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import Tool, ToolAnswer, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.signs import costly_signs
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -92,7 +93,7 @@ class SweResources:
             memory_bytes=settings.swe.memory_limit_mb * MIB,
         )
         self._restore_config = settings.swe.restore_test_config
-        self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
+        self._fail_on_tamper = costly_signs(settings.fail_on_tamper) | COSTLY
         self._instances: tuple[object, Instances] | None = None
         self._references: tuple[object, References] | None = None
         self._tools: dict[str, SweTools] = {}
