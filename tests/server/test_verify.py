@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import pytest
 
@@ -10,7 +11,9 @@ from sandbox_gym.config import Settings
 from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, Unavailable
 from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import VerifyRequest
+from sandbox_gym.server.registry import misdirected
 from tests.server.conftest import Serving
+from tests.server.dashboards import Opening
 from tests.server.fakes import JSON, EchoResources, verify_body
 
 
@@ -55,6 +58,63 @@ def test_a_wrong_field_is_named(serving: Serving, change: dict[str, object], fie
     assert answer.json()["error"]["field"] == field
     assert answer.json()["detail"]
     assert "reward" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "field", "shown", "remedy"),
+    [
+        ("/verify", {"answer": 5}, {}, "answer", "is 5", "it must be a valid string; "),
+        (
+            "/verify",
+            {"answer": "x" * 999},
+            {"X-Sandbox-Gym-Step": "-3"},
+            "X-Sandbox-Gym-Step",
+            "is '-3'",
+            "it must be ",
+        ),
+        ("/verify", {"response": {"output": "y" * 999}}, {}, "response.output", f"is '{'y' * 79}…", "it must be a "),
+        ("/bash", {"command": "ls", "timeout_s": "a"}, {}, "timeout_s", "is 'a'", "it must be a valid number; "),
+        ("/aggregate_metrics", {"verify_responses": {}}, {}, "verify_responses", "is {}", "it must be a valid list; "),
+        (
+            *("/verify", {"answer": "x", "verifier_metadata": {"unit_tests": {"inputs": "1", "outputs": ["1"]}}}, {}),
+            *("verifier_metadata.unit_tests.inputs", "is '1'", "give a list of strings"),
+        ),
+    ],
+)
+def test_a_wrong_field_has_its_value_and_a_remedy(
+    opening: Opening, path: str, body: dict[str, object], headers: dict[str, str], field: str, shown: str, remedy: str
+) -> None:
+    wanted = verify_body() if "response" in body else {}
+    answer = opening().post(path, json={**wanted, **body}, headers=headers)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"], error["problem"]) == (422, field, shown)
+    assert error["remedy"].startswith(remedy)
+
+
+CODING: Final[dict[str, object]] = {"verifier_metadata": {"unit_tests": {"inputs": ["1"], "outputs": ["1"]}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "named"),
+    [
+        ("coding", {"expected_answer": "1"}, "math"),
+        ("coding", {"FAIL_TO_PASS": ["a"]}, "swe"),
+        ("math", CODING, "coding"),
+        ("swe", CODING, "coding"),
+        ("coding", {}, ""),
+        ("math", {}, ""),
+        ("swe", {"FAIL_TO_PASS": []}, ""),
+        ("echo", {"expected_answer": "1"}, ""),
+    ],
+)
+def test_a_row_for_another_server_is_told(kind: str, row: dict[str, object], named: str) -> None:
+    assert misdirected(row, kind) == (f"; by its fields it is for `sandbox-gym serve {named}`" if named else "")
+
+
+def test_the_reply_says_whose_row_it_is(opening: Opening) -> None:
+    error = opening().post("/verify", json={"answer": "1", "expected_answer": "1"}).json()["error"]
+    assert error["field"] == "verifier_metadata.unit_tests"
+    assert error["remedy"].endswith("; by its fields it is for `sandbox-gym serve math`")
 
 
 @pytest.mark.parametrize("missing", ["response", "responses_create_params"])

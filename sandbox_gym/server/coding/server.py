@@ -14,7 +14,7 @@ from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import wrong
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionDatasets
@@ -134,7 +134,7 @@ class CodingResources:
             if isinstance(tests, dict):
                 return tests
             if tests is not None:
-                raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
+                raise wrong("public_tests", tests, "send {inputs, outputs}")
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:

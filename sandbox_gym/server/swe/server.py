@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone, wrong
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
@@ -276,7 +276,7 @@ class SweResources:
         if isinstance(given, str):
             return normalised(given)
         if given is not None:
-            raise RequestError("model_patch", f"is a {type(given).__name__}", "give a diff as a string")
+            raise wrong("model_patch", given, "give a diff as a string")
         if self._instance_of_session(engine, request.session_id):
             return await self._session_patch(engine, request.session_id)
         found = extract_patch(request.output_text)
