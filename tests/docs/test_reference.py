@@ -98,6 +98,13 @@ def test_each_option_of_math_rows_is_described(where: str) -> None:
     assert [one.name for one in fields(MathOptions) if one.name not in text] == []
 
 
+def test_each_variable_of_the_compose_file_is_described() -> None:
+    used = set(re.findall(r"\$\{(\w+)", (ROOT / "docker-compose.yml").read_text()))
+    table = page("compose.md").read_text().partition("| variable | unset |")[2].partition("\n\n")[0]
+    told = {name for row in table.splitlines()[2:] for name in re.findall(r"`([A-Z_]+)`", row.split(" | ")[0])}
+    assert told == used
+
+
 def test_each_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
