@@ -33,6 +33,7 @@ from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
 
+_FILE: Final = "sandbox_gym.toml"
 _SHOWN: Final = ("int_", "float_", "finite_", "bool_", "greater_", "less_", "literal_")
 """Kinds of pydantic's errors of numbers, switches and choices."""
 
@@ -53,7 +54,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
     """One server's or one command's settings. Environment beats the file."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file="sandbox_gym.toml"
+        env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file=_FILE
     )
 
     provider: str = Field("local", description="Where sandboxes are made.")
@@ -94,8 +95,10 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         try:
             return cls.model_validate(nested(cls, values))
         except ValidationError as error:
-            lines = [f"{named(cls, each['loc'])}: {_wrong(cls, each)}" for each in error.errors()]
+            lines = [f"{named(cls, each['loc']) or _FILE}: {_wrong(cls, each)}" for each in error.errors()]
             raise ConfigurationError("settings: " + "; ".join(lines)) from None
+        except OSError as error:
+            raise ConfigurationError(f"settings: {_FILE}: {error.strerror}") from None
 
     def replaced(self, values: Mapping[str, object]) -> Settings:
         """A copy with these values, by flat name; they are not checked again."""

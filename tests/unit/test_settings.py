@@ -101,6 +101,7 @@ def test_what_kubernetes_says_of_services_is_no_setting(monkeypatch: pytest.Monk
     [
         ('[docker]\nruntim = "x"\n', r"docker\.runtim: no such setting; did you mean docker\.runtime\?"),
         ("bogus = 1\n", "bogus: no such setting$"),
+        ("boxes = \n", r"settings: sandbox_gym\.toml: Invalid value \(at line 1, column 9\)$"),
         ("time_limits = 1\n", r"did you mean time_limit_s\?"),
         ('docker_runtime = "x"\n[session]\nlive = 3\n', r"session\.live: no such setting"),
     ],
@@ -126,6 +127,17 @@ def test_no_number_is_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(ConfigurationError):
                 Settings.from_flat({})
         monkeypatch.delenv(name)
+
+
+def test_a_file_that_can_t_be_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "sandbox_gym.toml").write_text("boxes = 2\n")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ConfigurationError, match=r"sandbox_gym\.toml: Permission denied"):
+        Settings.from_flat({})
 
 
 def test_flat_names_are_unique_and_reach_every_setting() -> None:
