@@ -131,7 +131,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             return None
         return str(self.state_dir / "journal.sqlite") if url == "default" else url
 
-    def judging(self) -> dict[str, float | bool | str | list[str]]:
+    def judging(self) -> dict[str, float | bool | str | list[str] | None]:
         """The settings that a verdict depends on, by flat name. The journal keeps them; `from_flat` reads them."""
         return {
             "time_limit_s": self.time_limit_s,

@@ -149,8 +149,9 @@ class CodingResources:
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
         code = await judging.asked(partial(extract_code, request.output_text, task.language, task.tests.names))
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        penalty = self._penalty if violation else None
         fields = CodeFields(
-            reward=self._penalty if violation else verdict.reward,
+            reward=verdict.reward if penalty is None else penalty,
             extracted_model_output=request.output_text or None,
             extracted_model_code=code or None,
             result=None if state is None else list(result_codes(verdict)),
@@ -161,7 +162,7 @@ class CodingResources:
             verdict=verdict_document(verdict),
             mask_sample=masked,
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
-            failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
+            failure_reason=(verdict.failure_reason or None) if penalty is None else "reasoning_format_violation",
         )
         return VerifyResult(fields, verification.judgements, row)
 
