@@ -8,7 +8,16 @@ from typing import Final
 import pytest
 
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, Unavailable
+from sandbox_gym.errors import (
+    BoxLost,
+    DeadlineExceeded,
+    InstanceFailed,
+    JournalDown,
+    ModelDown,
+    PoolFull,
+    ProviderDown,
+    Unavailable,
+)
 from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import VerifyRequest
 from sandbox_gym.server.registry import misdirected
@@ -172,7 +181,13 @@ def test_a_body_over_the_cap_is_413(serving: Serving, monkeypatch: pytest.Monkey
     assert client.post("/verify", content=chunks, headers=JSON).status_code == 413
 
 
-@pytest.mark.parametrize("error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")),
+        *(JournalDown("disk"), InstanceFailed("pip"), ModelDown("404")),  # not of an engine's making
+    ],
+)
 def test_no_verdict_says_when_to_retry_and_masks_its_body(serving: Serving, error: Unavailable) -> None:
     def fail(request: VerifyRequest) -> None:
         raise error
@@ -189,6 +204,13 @@ def test_no_verdict_says_when_to_retry_and_masks_its_body(serving: Serving, erro
     assert document["failure_reason"] == str(error)
     assert document["response"] == body["response"]
     assert document["hash_id"] == "x"
+    assert f'sandbox_gym_no_verdicts_total{{kind="{error.failure_kind}"}} 1.0' in client.get("/metrics").text
+
+
+def test_a_verify_without_a_sandbox_is_counted_once(serving: Serving) -> None:
+    client = serving(down=True).client
+    assert client.post("/verify", json=verify_body()).status_code == 503
+    assert 'sandbox_gym_no_verdicts_total{kind="provider_down"} 1.0' in client.get("/metrics").text
 
 
 def test_a_client_that_cant_retry_gets_the_masked_body_as_200(serving: Serving) -> None:
