@@ -24,7 +24,7 @@ MAX_DEPTH = 256
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SHOULD: Final = re.compile(r"^(?:Value error, |\w+ should )")
-_SHAPES = "the pages of docs/rows have a row's fields, the server's own page /docs a request's"
+_SHAPES = "the server's page /docs has all fields, and docs/rows those of rows"
 _M = TypeVar("_M", bound=BaseModel)
 
 
