@@ -28,7 +28,7 @@ demo: venv ## eight answers and hacks, judged in local sandboxes and by a naive 
 	@echo "Next:"
 	@echo "  $(BIN)/sandbox-gym serve coding          # the same behind POST /verify on 127.0.0.1:8080"
 	@echo "  $(BIN)/sandbox-gym doctor                # what else works on this machine"
-	@echo "  make docs                                # the book, in site/"
+	@echo "  make docs                                   # the book, in site/"
 
 demo-agents: venv ## ten SWE instances, eight agents at once, a scripted model, what a step costs; CHAOS=5 kills sandboxes
 	@command -v bwrap >/dev/null || { $(APT) update -q && $(APT) install -qy bubblewrap; }

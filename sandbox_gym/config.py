@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -32,6 +33,10 @@ from sandbox_gym.settings.run import BoxSettings, RunSettings
 from sandbox_gym.settings.sessions import SessionSettings
 from sandbox_gym.settings.swe import SweSettings
 
+_FILE: Final = "sandbox_gym.toml"
+_SHOWN: Final = ("int_", "float_", "finite_", "bool_", "greater_", "less_", "literal_")
+"""Kinds of pydantic's errors of numbers, switches and choices."""
+
 
 def default_state_dir() -> Path:
     """The folder for what outlives a process: /var/lib for root, the XDG state folder for other users."""
@@ -49,7 +54,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
     """One server's or one command's settings. Environment beats the file."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file="sandbox_gym.toml"
+        env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, toml_file=_FILE
     )
 
     provider: str = Field("local", description="Where sandboxes are made.")
@@ -90,8 +95,10 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
         try:
             return cls.model_validate(nested(cls, values))
         except ValidationError as error:
-            lines = [f"{named(cls, each['loc'])}: {_wrong(cls, each)}" for each in error.errors()]
+            lines = [f"{named(cls, each['loc']) or _FILE}: {_wrong(cls, each)}" for each in error.errors()]
             raise ConfigurationError("settings: " + "; ".join(lines)) from None
+        except OSError as error:
+            raise ConfigurationError(f"settings: {_FILE}: {error.strerror}") from None
 
     def replaced(self, values: Mapping[str, object]) -> Settings:
         """A copy with these values, by flat name; they are not checked again."""
@@ -124,7 +131,7 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             return None
         return str(self.state_dir / "journal.sqlite") if url == "default" else url
 
-    def judging(self) -> dict[str, float | bool | str | list[str]]:
+    def judging(self) -> dict[str, float | bool | str | list[str] | None]:
         """The settings that a verdict depends on, by flat name. The journal keeps them; `from_flat` reads them."""
         return {
             "time_limit_s": self.time_limit_s,
@@ -148,9 +155,11 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
 
 
 def _wrong(settings: type[Settings], detail: ErrorDetails) -> str:
-    """Without the value, which may be a secret."""
+    """With the value only where a number or a choice is wanted: a text may be a secret."""
+    if detail["type"].startswith(_SHOWN):
+        return f"{detail['msg']}, and it is {str(detail['input'])[:80]!r}"
     if detail["type"] != "extra_forbidden":
-        return detail["msg"]
+        return detail["msg"].removeprefix("Value error, ")
     known = paths(settings)
     near = nearest("_".join(map(str, detail["loc"])), known)
     return "no such setting" + (f"; did you mean {'.'.join(known[near])}?" if near else "")

@@ -171,11 +171,7 @@ class Engine:
             async def passed(index: int, outcome: StepOutcome) -> bool:
                 return await judging.passed(verifier, task, index, outcome)
 
-            try:
-                result = await self.runner.run(plan, passed, caller)
-            except Unavailable as error:
-                self.metrics.no_verdicts.labels(error.failure_kind).inc()
-                raise
+            result = await self.runner.run(plan, passed, caller)
             started = time.perf_counter()
             with traces.span("judge"):
                 state = result.state or State((), "none", self.provider_name)

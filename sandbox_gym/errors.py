@@ -25,10 +25,16 @@ SandboxGymError
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from reprlib import Repr
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from sandbox_gym.contract import Judgement
+
+
+_SHORT: Final = Repr()
+_SHORT.maxlist = _SHORT.maxdict = 20
+_SHORT.maxlong = _SHORT.maxother = _SHORT.maxstring = 81
 
 
 class SandboxGymError(Exception):
@@ -43,6 +49,15 @@ class RequestError(SandboxGymError):
         self.field = field
         self.problem = problem
         self.remedy = remedy
+
+
+def wrong(field: str, value: object, remedy: str) -> RequestError:
+    """The error for a field's value, which it shows shortened."""
+    try:
+        shown = repr(value[:81]) if isinstance(value, str) else _SHORT.repr(value)
+    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
+        shown = f"a {type(value).__name__} too large to show"
+    return RequestError(field, f"is {shown[:80]}{'…' if len(shown) > 80 else ''}", remedy)
 
 
 class ConfigurationError(SandboxGymError):

@@ -36,7 +36,9 @@ def _version(wanted: bool) -> None:
 
 @_app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Run models' answers in sandboxes and judge them."""
     log_to_stderr()

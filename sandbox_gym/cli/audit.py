@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import anyio
 import typer
@@ -26,8 +26,13 @@ from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, RequestError
 from sandbox_gym.server.protocol.wire import Document, loads
 from sandbox_gym.server.readiness import check_ready
+from sandbox_gym.server.registry import kind_of
 
 SHOWN = 15
+_OTHERS: Final = {
+    "math": "only coding rows are audited: leave it out",
+    "swe": "only coding rows are audited: `sandbox-gym swe validate` is for those of repositories",
+}
 
 
 def audit(
@@ -39,7 +44,7 @@ def audit(
     limit: Annotated[int | None, typer.Option(min=1, help="Audit only this many rows.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Audit rows: tests that a constant or an echo passes, solutions that fail, tests in the answer's process.
+    """Audit coding rows: tests that a constant or an echo passes, solutions that fail, tests in the answer's process.
 
     A row's own solution is its `canonical_solution`, `gold`, `solution` or `code`.
 
@@ -152,7 +157,9 @@ async def _work(
     async with rows:
         async for number, line in rows:
             try:
-                found = await audit_row(engine, loads(line), settings.limits())
+                if (kind := kind_of(row := loads(line))) != "coding":
+                    raise RequestError("row", f"is one of {kind}", _OTHERS[kind])
+                found = await audit_row(engine, row, settings.limits())
             except RequestError as error:
                 found = Audit((Finding(Weakness.INVALID, str(error)),))
             report.add(number, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -108,10 +109,19 @@ def serve(
     if server is ServerName.POOL:
         from sandbox_gym.e2b_server.launch import serve_pool
 
+        _must_be_unset("coding, math and swe", {"--dataset": dataset, "--cluster": cluster})
         if settings.workers > 1:
             raise ConfigurationError(f"workers is {settings.workers}: a pool is served by one process")
         return serve_pool(settings, domain=domain)
+    _must_be_unset("`serve pool`", {"--domain": domain or None, "--network": network})
     serve_built(SERVERS[server.value], server.value, settings, dataset=dataset)
+
+
+def _must_be_unset(whose: str, options: Mapping[str, object]) -> None:
+    """Raises ConfigurationError for an option that this server would pass over."""
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigurationError(f"{name} is for {whose}: leave it out")
 
 
 def _given_port() -> str | None:

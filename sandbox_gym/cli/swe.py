@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sandbox_gym.server.swe.server import SweResources
 
 swe = typer.Typer(name="swe", no_args_is_help=True, help="Rows of repositories.")
-images = typer.Typer(name="images", no_args_is_help=True, help="Built instances of repositories.")
+images = typer.Typer(name="images", no_args_is_help=True, help="Images that rows need, and what is built on them.")
 STORE = "swe-8080"
 """The instance store of `serve swe` at its default port."""
 StoreOption = Annotated[
@@ -54,7 +54,7 @@ def _swe() -> None:
 
 @images.callback()
 def _images() -> None:
-    """Built instances of repositories."""
+    """Images that rows need, and what is built on them."""
 
 
 @swe.command("template")

@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.errors import RequestError, Unavailable, wrong
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.envelope import messages_of, params_of, response_of, text_of_completion
 from sandbox_gym.server.protocol.exchange import reply, unavailable
@@ -185,7 +185,7 @@ class EvaluatorProtocol:
 
     async def _named(self, index: object, labels: Mapping[str, object]) -> Document:
         if type(index) is not int:
-            raise RequestError(f"metadata.{ROW}", f"is a {type(index).__name__}", "send the seed's metadata back")
+            raise wrong(f"metadata.{ROW}", index, "send the seed's metadata back")
         row = await self._rows().row(index)
         if labels.get(TASK) not in (None, task_digest(self._resources, row)):
             remedy = "serve the rows that the seeds came from"

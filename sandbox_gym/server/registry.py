@@ -40,3 +40,11 @@ def kind_of(row: Mapping[str, object]) -> str:
     holder = metadata if isinstance(metadata, Mapping) else row
     math = holder.get("expected_answer") is not None or holder.get("expected_result") is not None
     return "math" if math else "coding"
+
+
+def misdirected(row: Mapping[str, object], kind: str) -> str:
+    """Whose a row is by its fields, where a server of `kind` was sent it; empty where they don't tell."""
+    found = kind_of(row)
+    if found == kind or kind not in SERVERS or (found == "coding" and not row.get("verifier_metadata")):
+        return ""
+    return f"; by its fields it is for `sandbox-gym serve {found}`"

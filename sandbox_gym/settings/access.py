@@ -14,6 +14,13 @@ from sandbox_gym.settings.group import Group
 _HOST: Final = re.compile(r"[0-9A-Za-z_.-]{1,253}|\[?[0-9A-Fa-f.:]{2,45}\]?", re.ASCII)
 
 
+def must_be_sendable(secret: str) -> str:
+    """A secret that clients send in a header. Raises ValueError, without it."""
+    if secret != secret.strip() or not secret.isprintable():
+        raise ValueError("has a blank or a line end around it, or a control character: no client could send it")
+    return secret
+
+
 class AccessSettings(Group):
     """Keys, host names and the network of sessions."""
 
@@ -38,6 +45,11 @@ class AccessSettings(Group):
         " names, *.names; for `serve pool` without a file of keys, what sandboxes may reach. Verifies never have a"
         " network.",
     )
+
+    @field_validator("token")
+    @classmethod
+    def _can_be_sent(cls, token: str) -> str:
+        return must_be_sendable(token)
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -77,3 +89,8 @@ class DashboardSettings(Group):
         description="MiB of memory for the latest verdicts, whole, so that the dashboard can show them and judge them"
         " again.",
     )
+
+    @field_validator("token")
+    @classmethod
+    def _can_be_sent(cls, token: str) -> str:
+        return must_be_sendable(token)

@@ -36,10 +36,10 @@ class CodingSettings(Group):
         description="Function tests that must share the answer's process: judged there (`allow`), given no verdict"
         " (`mask`), or refused (`deny`).",
     )
-    reasoning_format_penalty: float = Field(
-        0.0,
+    reasoning_format_penalty: float | None = Field(
+        None,
         description="The reward of an answer that leaves think tags in its final text, as code_gen's setting of that"
-        " name.",
+        " name (0 there, and in configs/coding.yaml). Unless it is set, such an answer is worth what its tests say.",
     )
     sandbox_fusion_datasets: Path | None = Field(
         None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from sandbox_gym.settings.group import Group
 
@@ -23,7 +23,7 @@ class RunSettings(Group):
     queue_size: int = Field(
         1000, ge=1, description="Verifies that may wait for a sandbox; one more is answered 429 Too Many Requests."
     )
-    tenant_weights: dict[str, float] = Field(
+    tenant_weights: dict[str, PositiveFloat] = Field(
         default_factory=dict,
         description="Shares of the sandboxes by tenant (by its key, or by the header X-Sandbox-Gym-Tenant); 1 for"
         " tenants not named.",

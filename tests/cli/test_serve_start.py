@@ -35,6 +35,15 @@ def test_a_port_that_is_taken_and_no_engine(tmp_path: Path) -> None:
     _refused(no_engine, "Docker Engine", "DOCKER_HOST")
 
 
+def test_an_option_of_another_server(tmp_path: Path) -> None:
+    rows = ROOT / "examples" / "demo" / "rows.jsonl"
+    each: list[list[str | Path]] = [["coding", "--network"], ["swe", "--domain", "a.b"]]
+    each += [["pool", "--dataset", rows], ["pool", "--cluster", "auto"]]
+    done = commands([["serve", *words, "--port", "0"] for words in each], SANDBOX_GYM_STATE_DIR=str(tmp_path))
+    for one, option in zip(done, ("--network", "--domain", "--dataset", "--cluster"), strict=True):
+        _refused(one, f"{option} is for ", "leave it out")
+
+
 def _path_without(folder: Path, *names: str) -> str:
     """A PATH with this machine's programs but these."""
     for place in ("/usr/sbin", "/usr/bin"):

@@ -44,7 +44,7 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     )
     assert screen.returncode == 1
     for said in (
-        "line 2: answer: is wrong: Input should be a valid string",
+        "line 2: answer: is 5; it must be a valid string",
         "line 4: body: is not JSON (Expecting value, column 1)",
         "line 5: body: is JSON, but no object",
         "line 6: response: is missing",
@@ -55,7 +55,7 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     assert "JSON lines" not in screen.stdout
     told = json.loads(document.stdout)["invalid_rows"]
     assert [(each["row"], each["line"]) for each in told] == [(row, row + 1) for row in (1, 3, 4, 5, 6, 7)]
-    assert told[0]["reason"].startswith("answer: is wrong")
+    assert told[0]["reason"].startswith("answer: is 5; it must be a valid string")
     for done in (nothing, no_audit):
         assert (done.returncode, "has no rows" in done.stderr) == (2, True)
     for done in (noise, pretty):

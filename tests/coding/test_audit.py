@@ -12,6 +12,7 @@ import pytest
 from sandbox_gym.audit.audit import audit_row
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
+from tests.cli.running import commands
 
 pytestmark = pytest.mark.anyio
 DOUBLE = {"inputs": ["1\n", "2\n", "5\n"], "outputs": ["2\n", "4\n", "10\n"]}
@@ -74,3 +75,12 @@ def test_the_command(tmp_path: Path) -> None:
     told = {line["row"]: line for line in map(json.loads, out.read_text().splitlines())}
     assert set(told) == set(range(7))
     assert [told[row]["weak"] for row in (0, 1, 2, 4, 5, 6)] == [False, False, True, True, True, True]
+
+
+def test_rows_of_other_kinds_are_named(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"expected_answer": "1"}\n{"FAIL_TO_PASS": ["a"]}\n')
+    (done,) = commands([["audit", rows, "--provider", "fake"]], SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"))
+    assert done.returncode == 1
+    assert "line 1: invalid: row: is one of math; only coding rows are audited: leave it out" in done.stdout
+    assert "line 2: invalid: row: is one of swe; only coding rows are audited: `sandbox-gym" in done.stdout

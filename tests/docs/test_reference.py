@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import fields
 from typing import Final
 
 import pytest
@@ -14,6 +15,7 @@ from docs.generate.parts import MARK, part
 from docs.generate.settings import Setting, settings
 from docs.generate.tables import table
 from sandbox_gym.config import Settings
+from sandbox_gym.verifiers.math import MathOptions
 from tests.documented import ROOT, page, pages
 
 VARIABLE: Final = re.compile(r"\bSANDBOX_GYM_[A-Z0-9_]*[A-Z0-9]\b")
@@ -88,6 +90,19 @@ def test_marks_name_parts_that_there_are() -> None:
 
 def test_tables() -> None:
     assert table(("a", "b"), [("1\n2", "x|y")]) == "| a | b |\n| --- | --- |\n| 1 2 | x\\|y |"
+
+
+@pytest.mark.parametrize("where", ["docs/rows/math.md", "resources_servers/math/README.md"])
+def test_each_option_of_math_rows_is_described(where: str) -> None:
+    text = (ROOT / where).read_text()
+    assert [one.name for one in fields(MathOptions) if one.name not in text] == []
+
+
+def test_each_variable_of_the_compose_file_is_described() -> None:
+    used = set(re.findall(r"\$\{(\w+)", (ROOT / "docker-compose.yml").read_text()))
+    table = page("compose.md").read_text().partition("| variable | unset |")[2].partition("\n\n")[0]
+    told = {name for row in table.splitlines()[2:] for name in re.findall(r"`([A-Z_]+)`", row.split(" | ")[0])}
+    assert told == used
 
 
 def test_each_dependency_has_its_reason() -> None:

@@ -17,7 +17,9 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from sandbox_gym.cluster.messages import NodeDraining, NodeLost, NodeRefused
 from sandbox_gym.observe.metrics import CONTENT_TYPE
+from sandbox_gym.server.workers.sockets import WorkerLost
 from tests.load.servers import ServerProcess, free_port
 from tests.observe.prometheus import DEPLOY, REPOSITORY, tool
 from tests.server.fakes import verify_body
@@ -139,6 +141,15 @@ def test_every_alert_has_its_lines_in_the_runbook_and_a_test() -> None:
         assert all(f"**{part}.** " in section for part in ("Means", "Look", "Do")), alert["alert"]
         assert f"alertname: {alert['alert']}\n" in tested
         assert alert["annotations"]["runbook_url"] == f"docs/guides/operator/alerts.md#{alert['alert'].lower()}"
+
+
+def test_every_kind_of_no_verdict_has_its_line_in_the_runbook(exposition: str) -> None:
+    kinds = set(re.findall(r'sandbox_gym_no_verdicts_total\{kind="(\w+)"', exposition))
+    kinds |= {error.failure_kind for error in (NodeLost, NodeRefused, NodeDraining, WorkerLost)}
+    runbook = (REPOSITORY / "docs" / "guides" / "operator" / "alerts.md").read_text()
+    table = runbook.partition("| kind | what to do |\n")[2].partition("\n\n")[0]
+    named = "".join(re.findall(r"^\| (.+?) \|", table, re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", named)) == kinds > {"internal"}
 
 
 def test_a_real_prometheus_scrapes_records_and_answers_the_dashboard(server: ServerProcess, tmp_path: Path) -> None:

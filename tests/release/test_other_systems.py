@@ -29,10 +29,11 @@ def refuse(name, *rest, **more):
 builtins.__import__ = refuse
 """
 _IMPORTS: Final = """
-import importlib, json, pkgutil, sandbox_gym.agents, sandbox_gym.cli, sandbox_gym.clients
+import importlib, json, pkgutil, sandbox_gym
 
 found = {}
-for package in (sandbox_gym.cli, sandbox_gym.clients, sandbox_gym.agents):
+for name in ("agents", "cli", "client", "clients", "trainers"):
+    package = importlib.import_module(f"sandbox_gym.{name}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         try:
             importlib.import_module(module.name)
@@ -53,7 +54,7 @@ TYPED: Final = (
 """What the page says of those systems, and what stands behind it: records and their verdicts."""
 LINUX: Final = r"sandbox_gym/cli/load\.py|/(boxed|channel)/"
 """What makes sandboxes, and what runs in them."""
-EXTRAS: Final = {"inspect_ai", "minisweagent", "nemo_gym", "swerex"}
+EXTRAS: Final = {"inspect_ai", "minisweagent", "nemo_gym", "swerex", "verifiers.v1"}
 
 
 def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:

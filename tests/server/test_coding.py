@@ -139,6 +139,16 @@ def test_a_row_that_cant_be_judged_is_422_even_without_an_answer(
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
 
 
+def test_a_right_answer_behind_its_thoughts_is_right_where_no_penalty_is_set() -> None:
+    thought = f"<think>```python\nprint(0)\n```</think>\n```python\n{DOUBLE}\n```"
+    for text, reward, reason in ((thought, 1.0, None), (thought.replace(DOUBLE, "print(0)"), 0.0, "wrong_answer")):
+        short = {"answer": text, "verifier_metadata": row(DOUBLE)["verifier_metadata"]}
+        with opened() as client:
+            document = client.post("/verify", json=short).json()
+        assert (document["reward"], document["failure_reason"]) == (reward, reason)
+        assert (document["mask_sample"], document["reasoning_format_violation_rate"]) == (False, 1.0)
+
+
 def test_think_tags_cost_the_penalty() -> None:
     body = row(DOUBLE)
     body["response"]["output"][0]["content"][0]["text"] += "</think>" + f"\n```python\n{DOUBLE}\n```"  # type: ignore[index]

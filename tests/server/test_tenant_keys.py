@@ -16,6 +16,7 @@ from itsdangerous import TimestampSigner
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.fake import FakeProvider
+from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.access.session_secret import FILE, SessionTokens, session_secret
 from sandbox_gym.server.app import build_app, check_bind
 from sandbox_gym.server.dashboard.wiring import operator_auth_of
@@ -207,6 +208,12 @@ def test_the_token_is_no_tenants_key(keys: Path) -> None:
             lambda: fake_engine(FakeProvider()),
             Settings.from_flat({"keys": keys, "token": ALICE}),
         )
+
+
+def test_a_key_that_no_client_could_send_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "keys.toml").write_text('[tenants.alice]\nkeys = ["at-least-16-characters\\n"]\n')
+    with pytest.raises(ConfigurationError, match="tenant 'alice': a key has a blank or a line end around it"):
+        load_accounts(tmp_path / "keys.toml", "")
 
 
 def test_keys_permit_a_bind_beyond_loopback_and_shut_the_dashboard(keys: Path) -> None:

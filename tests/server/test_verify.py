@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import pytest
 
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, PoolFull, ProviderDown, Unavailable
+from sandbox_gym.errors import (
+    BoxLost,
+    DeadlineExceeded,
+    InstanceFailed,
+    JournalDown,
+    ModelDown,
+    PoolFull,
+    ProviderDown,
+    Unavailable,
+)
 from sandbox_gym.server.protocol import exchange
 from sandbox_gym.server.protocol.wire import VerifyRequest
+from sandbox_gym.server.registry import misdirected
 from tests.server.conftest import Serving
+from tests.server.dashboards import Opening
 from tests.server.fakes import JSON, EchoResources, verify_body
 
 
@@ -55,6 +67,63 @@ def test_a_wrong_field_is_named(serving: Serving, change: dict[str, object], fie
     assert answer.json()["error"]["field"] == field
     assert answer.json()["detail"]
     assert "reward" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "field", "shown", "remedy"),
+    [
+        ("/verify", {"answer": 5}, {}, "answer", "is 5", "it must be a valid string; "),
+        (
+            "/verify",
+            {"answer": "x" * 999},
+            {"X-Sandbox-Gym-Step": "-3"},
+            "X-Sandbox-Gym-Step",
+            "is '-3'",
+            "it must be ",
+        ),
+        ("/verify", {"response": {"output": "y" * 999}}, {}, "response.output", f"is '{'y' * 79}…", "it must be a "),
+        ("/bash", {"command": "ls", "timeout_s": "a"}, {}, "timeout_s", "is 'a'", "it must be a valid number; "),
+        ("/aggregate_metrics", {"verify_responses": {}}, {}, "verify_responses", "is {}", "it must be a valid list; "),
+        (
+            *("/verify", {"answer": "x", "verifier_metadata": {"unit_tests": {"inputs": "1", "outputs": ["1"]}}}, {}),
+            *("verifier_metadata.unit_tests.inputs", "is '1'", "give a list of strings"),
+        ),
+    ],
+)
+def test_a_wrong_field_has_its_value_and_a_remedy(
+    opening: Opening, path: str, body: dict[str, object], headers: dict[str, str], field: str, shown: str, remedy: str
+) -> None:
+    wanted = verify_body() if "response" in body else {}
+    answer = opening().post(path, json={**wanted, **body}, headers=headers)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"], error["problem"]) == (422, field, shown)
+    assert error["remedy"].startswith(remedy)
+
+
+CODING: Final[dict[str, object]] = {"verifier_metadata": {"unit_tests": {"inputs": ["1"], "outputs": ["1"]}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "named"),
+    [
+        ("coding", {"expected_answer": "1"}, "math"),
+        ("coding", {"FAIL_TO_PASS": ["a"]}, "swe"),
+        ("math", CODING, "coding"),
+        ("swe", CODING, "coding"),
+        ("coding", {}, ""),
+        ("math", {}, ""),
+        ("swe", {"FAIL_TO_PASS": []}, ""),
+        ("echo", {"expected_answer": "1"}, ""),
+    ],
+)
+def test_a_row_for_another_server_is_told(kind: str, row: dict[str, object], named: str) -> None:
+    assert misdirected(row, kind) == (f"; by its fields it is for `sandbox-gym serve {named}`" if named else "")
+
+
+def test_the_reply_says_whose_row_it_is(opening: Opening) -> None:
+    error = opening().post("/verify", json={"answer": "1", "expected_answer": "1"}).json()["error"]
+    assert error["field"] == "verifier_metadata.unit_tests"
+    assert error["remedy"].endswith("; by its fields it is for `sandbox-gym serve math`")
 
 
 @pytest.mark.parametrize("missing", ["response", "responses_create_params"])
@@ -112,7 +181,13 @@ def test_a_body_over_the_cap_is_413(serving: Serving, monkeypatch: pytest.Monkey
     assert client.post("/verify", content=chunks, headers=JSON).status_code == 413
 
 
-@pytest.mark.parametrize("error", [BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(BoxLost("gone"), ProviderDown("no"), PoolFull("full"), DeadlineExceeded("late")),
+        *(JournalDown("disk"), InstanceFailed("pip"), ModelDown("404")),  # not of an engine's making
+    ],
+)
 def test_no_verdict_says_when_to_retry_and_masks_its_body(serving: Serving, error: Unavailable) -> None:
     def fail(request: VerifyRequest) -> None:
         raise error
@@ -129,6 +204,13 @@ def test_no_verdict_says_when_to_retry_and_masks_its_body(serving: Serving, erro
     assert document["failure_reason"] == str(error)
     assert document["response"] == body["response"]
     assert document["hash_id"] == "x"
+    assert f'sandbox_gym_no_verdicts_total{{kind="{error.failure_kind}"}} 1.0' in client.get("/metrics").text
+
+
+def test_a_verify_without_a_sandbox_is_counted_once(serving: Serving) -> None:
+    client = serving(down=True).client
+    assert client.post("/verify", json=verify_body()).status_code == 503
+    assert 'sandbox_gym_no_verdicts_total{kind="provider_down"} 1.0' in client.get("/metrics").text
 
 
 def test_a_client_that_cant_retry_gets_the_masked_body_as_200(serving: Serving) -> None:

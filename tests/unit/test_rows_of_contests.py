@@ -55,6 +55,7 @@ def test_a_program_is_a_checker() -> None:
         ({"groups": [{"tests": True, "points": 1}]}, "groups[0].tests"),
         ({"groups": [{"tests": 3, "points": 1, "aggregation": "max"}]}, "groups[0].aggregation"),
         ({"fail_on_tamper": "debugging"}, "fail_on_tamper"),
+        ({"fail_on_tamper": ["any", "debuging"]}, "fail_on_tamper"),
     ],
 )
 def test_what_is_wrong_is_named(fields: dict[str, object], field: str) -> None:

@@ -54,7 +54,16 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_CONCURRENCY_OF_ALL", "3", "is no setting; docs/reference/settings.md"),
         ("SANDBOX_GYM_JOURNAL", "off", "a table of settings.*SANDBOX_GYM_JOURNAL_URL"),
         ("SANDBOX_GYM_E2B_TEMPLATES", "python", "SANDBOX_GYM_E2B_TEMPLATES is no JSON"),
-        ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2"),
+        ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2, and it is '1'$"),
+        ("SANDBOX_GYM_DEADLINE_S", "inf", "deadline_s: Input should be a finite number, and it is 'inf'$"),
+        ("SANDBOX_GYM_IN_PROCESS", "no", "in_process: Input should be 'allow', 'mask' or 'deny', and it is 'no'$"),
+        ("SANDBOX_GYM_STATE_DIR", "", "state_dir: is empty: name a path"),
+        ("SANDBOX_GYM_TOKEN", "a-secret\n", "token: has a blank or a line end around it(?!.*secret)"),
+        ("SANDBOX_GYM_TOKEN", " ", "token: has a blank"),
+        ("SANDBOX_GYM_DASHBOARD_TOKEN", "a-\x1bsecret", "dashboard_token: has a blank(?!.*secret)"),
+        ("SANDBOX_GYM_LOCAL_PYTHON", "", "local_python: is empty: name a path"),
+        ("SANDBOX_GYM_KEYS", "", "keys: is empty: name a path"),
+        ("SANDBOX_GYM_TENANT_WEIGHTS", '{"a": 0}', r"tenant_weights\.a: Input should be greater than 0, and it is '0'"),
         ("SANDBOX_GYM_SWE_DISK_MB", "1", r"swe_disk_mb: Input should be greater than or equal to 100"),
     ],
 )
@@ -92,6 +101,7 @@ def test_what_kubernetes_says_of_services_is_no_setting(monkeypatch: pytest.Monk
     [
         ('[docker]\nruntim = "x"\n', r"docker\.runtim: no such setting; did you mean docker\.runtime\?"),
         ("bogus = 1\n", "bogus: no such setting$"),
+        ("boxes = \n", r"settings: sandbox_gym\.toml: Invalid value \(at line 1, column 9\)$"),
         ("time_limits = 1\n", r"did you mean time_limit_s\?"),
         ('docker_runtime = "x"\n[session]\nlive = 3\n', r"session\.live: no such setting"),
     ],
@@ -102,6 +112,37 @@ def test_what_the_file_may_not_hold_is_named(folder: Path, toml: str, says: str)
         Settings.from_flat({})
 
 
+@pytest.mark.parametrize("toml", ["token = 12345678", "[judge]\napi_key = 12345678", "allow_out = [12345678]"])
+def test_what_may_be_a_secret_is_not_shown(folder: Path, toml: str) -> None:
+    (folder / "sandbox_gym.toml").write_text(toml)
+    with pytest.raises(ConfigurationError, match=r"Input should be a valid string$"):
+        Settings.from_flat({})
+
+
+def test_no_number_is_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (one.variable for one in documented() if "float" in one.kind):
+        for value in ("inf", "nan", "1e400"):
+            given = f'{{"a": {value.replace("inf", "Infinity").replace("nan", "NaN")}}}' if "WEIGHTS" in name else value
+            monkeypatch.setenv(name, given)
+            with pytest.raises(ConfigurationError):
+                Settings.from_flat({})
+        monkeypatch.delenv(name)
+
+
+def test_a_file_that_can_t_be_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "sandbox_gym.toml").write_text("boxes = 2\n")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ConfigurationError, match=r"sandbox_gym\.toml: Permission denied"):
+        Settings.from_flat({})
+
+
+UNSET = ("keys", "sandbox_fusion_datasets", "reasoning_format_penalty")
+
+
 def test_flat_names_are_unique_and_reach_every_setting() -> None:
     settings = Settings()
     listed = {one.variable: one for one in documented()}
@@ -110,7 +151,7 @@ def test_flat_names_are_unique_and_reach_every_setting() -> None:
     for name, path in paths(Settings).items():
         one = listed[f"SANDBOX_GYM_{name.upper()}"]
         assert (one.path, len(one.meaning) > 10) == (path, True), name
-        assert value_of(settings, name) is not None or name in ("keys", "sandbox_fusion_datasets")
+        assert value_of(settings, name) is not None or name in UNSET
 
 
 def test_judging_settings_of_the_journal_can_be_read_again() -> None:

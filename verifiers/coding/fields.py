@@ -7,18 +7,9 @@ import keyword
 import math
 from collections.abc import Mapping, Sequence
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import wrong as wrong
 
 ROOT = "verifier_metadata"
-
-
-def wrong(field: str, value: object, remedy: str) -> RequestError:
-    """The error for a field's value, which it shows shortened."""
-    try:
-        shown = repr(value)
-    except (ValueError, RecursionError):  # integers of over 4,300 digits have no decimal text
-        shown = f"a {type(value).__name__} too large to show"
-    return RequestError(field, f"is {shown[:80]}{'…' if len(shown) > 80 else ''}", remedy)
 
 
 def positive(row: Mapping[str, object], name: str, root: str = ROOT, *, zero: bool = False) -> float | None:
@@ -51,7 +42,7 @@ def choice(row: Mapping[str, object], name: str, allowed: Sequence[str], root: s
     if value is None:
         return allowed[0]
     if not isinstance(value, str) or value not in allowed:
-        raise wrong(f"{root}.{name}", value, f"give one of {', '.join(allowed)}")
+        raise wrong(f"{root}.{name}", value, f"give one of {', '.join(dict.fromkeys(allowed))}")
     return value
 
 

@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.languages import PYTHON, Language, known_language
 from sandbox_gym.verifiers.coding.running.checkers import Checker, ProgramChecker, TextChecker, parse_checker
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
+from sandbox_gym.verifiers.coding.tamper import SIGNS, unknown_sign
 from sandbox_gym.verifiers.wellformed import must_be_text
 
 InProcess = Literal["allow", "mask", "deny"]
@@ -89,7 +90,6 @@ def parse_task(
     if memory_mb is not None and memory_mb < 16:
         raise wrong(f"{ROOT}.memory_limit_mb", memory_mb, "an interpreter needs at least 16")
     difficulty = row.get("difficulty")
-    signs = row.get("fail_on_tamper")
     return CodingTask(
         tests=tests,
         limits=limits.tightened(
@@ -109,8 +109,16 @@ def parse_task(
         seed=text(row, "inversion_seed"),
         processes=cast(Processes, choice(row, "processes", (processes, "auto", "own"))),
         comparison=cast(Comparison, choice(row, "comparison", (comparison, *COMPARISONS))),
-        fail_on_tamper=fail_on_tamper | frozenset([] if signs is None else texts(signs, f"{ROOT}.fail_on_tamper")),
+        fail_on_tamper=fail_on_tamper | _costly(row.get("fail_on_tamper")),
     )
+
+
+def _costly(value: object) -> frozenset[str]:
+    """The signs that a row's `fail_on_tamper` names."""
+    names = () if value is None else texts(value, f"{ROOT}.fail_on_tamper")
+    if (unknown := unknown_sign(names, SIGNS)) is not None:
+        raise wrong(f"{ROOT}.fail_on_tamper", unknown[0], f"no sign of tampering has that name: {unknown[1]}")
+    return frozenset(names)
 
 
 def _one_of_each(checker: Checker, tests: int) -> None:

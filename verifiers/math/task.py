@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, wrong
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.math.options import MathOptions
 from sandbox_gym.verifiers.wellformed import must_be_text
@@ -35,15 +35,15 @@ def parse_task(row: Mapping[str, object], base: MathTask, *, gold_field: str = "
     if isinstance(gold, int | float) and not isinstance(gold, bool):
         gold = repr(gold)
     if not isinstance(gold, str):
-        problem = "is missing" if gold is None else f"is a {type(gold).__name__}"
-        raise RequestError(gold_field, problem, "give the expected answer as a string")
+        remedy = "give the expected answer as a string"
+        raise RequestError(gold_field, "is missing", remedy) if gold is None else wrong(gold_field, gold, remedy)
     if not gold.strip():
         raise RequestError(gold_field, "is blank", "give the expected answer; a blank one proves nothing")
     if len(gold) > MAX_TEXT:
         raise RequestError(gold_field, f"has {len(gold)} characters", f"use at most {MAX_TEXT}")
     question = row.get("question")
     if question is not None and not isinstance(question, str):
-        raise RequestError("question", f"is a {type(question).__name__}", "give a string, or leave it out")
+        raise wrong("question", question, "give a string, or leave it out")
     return replace(
         base, expected_answer=gold, question=question or "", options=_options(row.get(OPTIONS), base.options)
     )
@@ -53,14 +53,14 @@ def _options(value: object, base: MathOptions) -> MathOptions:
     if value is None:
         return base
     if not isinstance(value, Mapping):
-        raise RequestError(OPTIONS, f"is a {type(value).__name__}", "give an object of options, or leave it out")
+        raise wrong(OPTIONS, value, "give an object of options, or leave it out")
     known = {each.name: getattr(base, each.name) for each in fields(MathOptions)}
     for name, given in value.items():
         if name not in known:
             raise RequestError(f"{OPTIONS}.{name}", "is no option", f"use {', '.join(known)}")
         if type(given) is not type(known[name]) or (name == "last_box" and given not in ("last", "all")):
-            wanted = "last or all" if name == "last_box" else f"a {type(known[name]).__name__}"
-            raise RequestError(f"{OPTIONS}.{name}", f"is {given!r}"[:60], f"give {wanted}")
+            wanted = {str: "last or all", bool: "true or false", int: "an integer"}[type(known[name])]
+            raise wrong(f"{OPTIONS}.{name}", given, f"give {wanted}")
         if name == "decimal_places" and not 0 <= given <= 15:
             raise RequestError(f"{OPTIONS}.{name}", f"is {given}", "give 0 to 15")
     return replace(base, **dict(value))

@@ -53,7 +53,7 @@ def export(
 
     --json, with --out: how many were written and what is damaged.
 
-    Exit: 0; 1 a record or row is damaged; 2 wrong usage or no journal.
+    Exit: 0 written; 1 a record or row is damaged; 2 wrong usage or no journal.
     """
     if as_json and out is None:
         raise ConfigurationError("--json needs --out: without it the verdicts themselves are JSON on stdout")

@@ -25,7 +25,7 @@ class Shell(StrEnum):
 def completion(shell: Annotated[Shell, typer.Argument(help="Whose script.")]) -> None:
     """Print a shell's completion script: `source <(sandbox-gym completion bash)`.
 
-    Exit: 0, 2 wrong usage.
+    Exit: 0 printed, 2 wrong usage.
     """
     script = get_completion_script(prog_name=PROGRAM, complete_var="_SANDBOX_GYM_COMPLETE", shell=shell.value)
     sys.stdout.write(script.strip() + "\n")

@@ -14,6 +14,7 @@ from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.network import AllowList, normal
+from sandbox_gym.settings.access import must_be_sendable
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIN_KEY: Final = 16
@@ -158,6 +159,11 @@ def _tenant(path: Path, name: str, fields: object) -> tuple[Tenant, Sequence[str
     keys = rest.pop("keys", None)
     if not isinstance(keys, list) or not keys or not all(isinstance(one, str) and len(one) >= MIN_KEY for one in keys):
         raise ConfigurationError(f"{where}: keys must be a list of strings of at least {MIN_KEY} characters")
+    try:
+        for key in keys:
+            must_be_sendable(key)
+    except ValueError as error:
+        raise ConfigurationError(f"{where}: a key {error}") from None
     for field_name, value in rest.items():
         if field_name in ("name", "operator") or field_name not in Tenant.__dataclass_fields__:
             raise ConfigurationError(f"{where}: no field {field_name!r}")

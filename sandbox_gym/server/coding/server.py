@@ -14,7 +14,7 @@ from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import wrong
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionDatasets
@@ -24,6 +24,7 @@ from sandbox_gym.server.coding.tools import CodeRan, CodingTools, RunCode
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import Tool, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.signs import costly_signs
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import CodeFields, Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools import plain_sandboxes
@@ -56,7 +57,7 @@ class CodingResources:
             parse_task,
             limits=limits,
             early_stop=settings.early_stop,
-            fail_on_tamper=frozenset(settings.fail_on_tamper),
+            fail_on_tamper=costly_signs(settings.fail_on_tamper),
             in_process=settings.in_process,
             processes=settings.processes,
             comparison=settings.comparison,
@@ -133,7 +134,7 @@ class CodingResources:
             if isinstance(tests, dict):
                 return tests
             if tests is not None:
-                raise RequestError("public_tests", f"is a {type(tests).__name__}", "send {inputs, outputs}")
+                raise wrong("public_tests", tests, "send {inputs, outputs}")
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
@@ -148,8 +149,9 @@ class CodingResources:
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
         code = await judging.asked(partial(extract_code, request.output_text, task.language, task.tests.names))
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
+        penalty = self._penalty if violation else None
         fields = CodeFields(
-            reward=self._penalty if violation else verdict.reward,
+            reward=verdict.reward if penalty is None else penalty,
             extracted_model_output=request.output_text or None,
             extracted_model_code=code or None,
             result=None if state is None else list(result_codes(verdict)),
@@ -160,7 +162,7 @@ class CodingResources:
             verdict=verdict_document(verdict),
             mask_sample=masked,
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
-            failure_reason="reasoning_format_violation" if violation else verdict.failure_reason or None,
+            failure_reason=(verdict.failure_reason or None) if penalty is None else "reasoning_format_violation",
         )
         return VerifyResult(fields, verification.judgements, row)
 

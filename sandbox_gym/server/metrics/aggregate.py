@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeGuard
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import RequestError, wrong
 from sandbox_gym.server.metrics.pass_at_k import Score, accuracy, headline, pass_metrics
 from sandbox_gym.server.protocol.wire import Document
 
@@ -83,7 +83,7 @@ def _by_task(rows: Sequence[Document]) -> list[tuple[int, list[Document]]]:
 def _index(row: Document, key: str, field: str, default: int) -> int:
     value = row.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise RequestError(f"{field}.{key}", f"is a {type(value).__name__}", "send an integer")
+        raise wrong(f"{field}.{key}", value, "send an integer")
     return value
 
 

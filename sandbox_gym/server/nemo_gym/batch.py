@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError
+from sandbox_gym.errors import wrong
 from sandbox_gym.server.nemo_gym.verify_recorder import key_text
 from sandbox_gym.server.protocol.exchange import MAX_BODY_BYTES as MAX_BYTES
 from sandbox_gym.server.protocol.exchange import BodyTooLarge, check_declared, error_reply
@@ -136,7 +136,7 @@ class BatchReply(StreamingResponse):
             return (f"{self._key}/{index}" if self._key else ""), line
         given = row.pop(KEY_FIELD)
         if not isinstance(given, str):
-            raise RequestError(KEY_FIELD, f"is a {type(given).__name__}", "send a string")
+            raise wrong(KEY_FIELD, given, "send a string")
         return key_text([given], KEY_FIELD), dumps(row)
 
 

@@ -15,7 +15,7 @@ import anyio
 from fastapi import FastAPI, Request, Response
 
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import Unavailable
+from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
 from sandbox_gym.plans.runner import Caller
@@ -53,6 +53,7 @@ from sandbox_gym.server.protocol.shapes import (
 )
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once
 from sandbox_gym.server.protocol.wire import Document, VerifyRequest, check_shape
+from sandbox_gym.server.registry import misdirected
 from sandbox_gym.server.tools.session_client import check_root
 
 SESSION_ID_KEY = "session_id"
@@ -234,11 +235,15 @@ class GymHost:
         caller = _caller(request)
         try:
             answered = await while_connected(request, lambda: recorder.answer(engine, wanted, key, once, caller))
+        except RequestError as error:
+            remedy = error.remedy + misdirected(body, self._resources.kind)
+            raise RequestError(error.field, error.problem, remedy) from None
         except Exception as error:
             known = isinstance(error, Unavailable) or self._gym.wants_row(request)
             fault = fault_of_ours(error) if known else None
             if fault is None:
                 raise
+            engine.metrics.no_verdicts.labels(fault.failure_kind).inc()
             return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, fault), fault)
         self._failed.forget(request, cookie_id)
         note({"replayed": answered.replayed})

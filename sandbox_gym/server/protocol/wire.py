@@ -10,12 +10,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypedDict
 
-from sandbox_gym.errors import RequestError, SessionFailed
+from sandbox_gym.errors import RequestError, SessionFailed, wrong
 from sandbox_gym.server.protocol.verdicts import VerdictDocument
 
 Document = dict[str, object]
@@ -23,7 +23,8 @@ MAX_DEPTH = 256
 """Depth of nested arrays and objects in a request."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_SHAPES = "the pages of docs/rows have a row's fields, the server's own page /docs a request's"
+_SHOULD: Final = re.compile(r"^(?:Value error, |\w+ should )")
+_SHAPES = "the server's page /docs has all fields, and docs/rows those of rows"
 _M = TypeVar("_M", bound=BaseModel)
 
 
@@ -141,15 +142,16 @@ def _finite(value: object) -> object:
 
 
 def check_shape(model: type[_M], body: Document) -> _M:
-    """The body as `model`. Raises RequestError naming the first wrong field, never its content."""
+    """The body as `model`. Raises RequestError naming the first wrong field and its value."""
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False, include_context=False)[0]
         field = _dotted(first["loc"]) or "body"
         if first["type"] == "missing":
             raise RequestError(field, "is missing", "send it") from None
-        raise RequestError(field, f"is wrong: {first['msg']}", _SHAPES) from None
+        remedy = _SHOULD.sub("it must ", first["msg"]).partition(", unable to")[0]
+        raise wrong(field, first["input"], f"{remedy}; {_SHAPES}") from None
 
 
 def _dotted(parts: tuple[int | str, ...]) -> str:
@@ -220,16 +222,16 @@ def _texts(parts: object, field: str, wanted: str) -> list[str]:
     if isinstance(parts, str):
         return [parts]
     if not isinstance(parts, list):
-        raise RequestError(field, f"is a {type(parts).__name__}", "send a list of parts")
+        raise wrong(field, parts, "send a list of parts")
     texts: list[str] = []
     for index, part in enumerate(parts):
         if not isinstance(part, dict):
-            raise RequestError(f"{field}[{index}]", f"is a {type(part).__name__}", "send an object")
+            raise wrong(f"{field}[{index}]", part, "send an object")
         if part.get("type", wanted) != wanted:
             continue
         text = part.get("text")
         if not isinstance(text, str):
-            raise RequestError(f"{field}[{index}].text", f"is a {type(text).__name__}", "send a string")
+            raise wrong(f"{field}[{index}].text", text, "send a string")
         texts.append(text)
     return texts
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone, wrong
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
@@ -26,6 +26,7 @@ from sandbox_gym.sandbox.session.manager import Sessions
 from sandbox_gym.server.metrics.aggregate import aggregate_metrics
 from sandbox_gym.server.openapi import examples
 from sandbox_gym.server.protocol.resources import Tool, ToolAnswer, ToolCall, VerifyResult
+from sandbox_gym.server.protocol.signs import costly_signs
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
@@ -92,7 +93,7 @@ class SweResources:
             memory_bytes=settings.swe.memory_limit_mb * MIB,
         )
         self._restore_config = settings.swe.restore_test_config
-        self._fail_on_tamper = frozenset(settings.fail_on_tamper) | COSTLY
+        self._fail_on_tamper = costly_signs(settings.fail_on_tamper) | COSTLY
         self._instances: tuple[object, Instances] | None = None
         self._references: tuple[object, References] | None = None
         self._tools: dict[str, SweTools] = {}
@@ -275,7 +276,7 @@ class SweResources:
         if isinstance(given, str):
             return normalised(given)
         if given is not None:
-            raise RequestError("model_patch", f"is a {type(given).__name__}", "give a diff as a string")
+            raise wrong("model_patch", given, "give a diff as a string")
         if self._instance_of_session(engine, request.session_id):
             return await self._session_patch(engine, request.session_id)
         found = extract_patch(request.output_text)

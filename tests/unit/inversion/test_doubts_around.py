@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -30,9 +31,9 @@ def test_what_is_around_a_test_stays_as_it_is(around: str) -> None:
     test = doubted(around.replace("{body}", "    assert f(3) == 10\n"))
     assert "_lies_" in test
     for answer, right in ((10, True), (Liar(), False)):
-        space = {"sys": sys, "mark": lambda _: lambda one: one, "f": lambda _, answer=answer: answer}
+        space: dict[str, Any] = {"sys": sys, "mark": lambda _: lambda one: one, "f": lambda _, answer=answer: answer}
         exec(compile(test, "test", "exec"), space)
-        run = space["T"]().test_a if "T" in space else space["test_a"]  # type: ignore[operator]
+        run = space["T"]().test_a if "T" in space else space["test_a"]
         try:
             run()
             passed = True

@@ -16,19 +16,14 @@ from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
 from sandbox_gym.verifiers.coding.functions.inverted import Inverted, doubt_of, order_of, pool_of, seed_of, why_none
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.plan import REHEARSAL, TOGETHER
+from sandbox_gym.verifiers.coding.tamper import CHANGED as _CHANGED
+from sandbox_gym.verifiers.coding.tamper import FORGED as _FORGED
+from sandbox_gym.verifiers.coding.tamper import SIGNS
 from sandbox_gym.verifiers.coding.task import CodingTask
-from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
 
 _WORD_MAX = 10_000
 _REPORT_MAX = 100_000
 _CAPS = (TestStatus.TIME_LIMIT, TestStatus.MEMORY_LIMIT, TestStatus.OUTPUT_LIMIT)
-_CHANGED, _FORGED = "runner_changed", "report_forged"
-SIGNS: Mapping[str, str] = {
-    **INVERSION_SIGNS,
-    _CHANGED: "builtins, unittest or pytest were changed in the process of the test",
-    _FORGED: "something else than the test's runner said how the test ended",
-}
-"""Signs of runs in one process; each costs the reward."""
 Failed = Callable[[CodingTask, Outcome], "tuple[TestStatus, str] | None"]
 
 
