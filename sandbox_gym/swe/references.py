@@ -271,8 +271,8 @@ class _Making:
 
 
 def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:
-    """What the tests' process showed of the reference, all of it; for whom looks about in it also what the patch does not
-    touch, which another fix may."""
+    """What the tests' process showed of the reference, all of it. What reaches for objects counts in files that it
+    does not touch, too: another fix may."""
     told = {name: (what,) for name, what in ran.verdict.evidence.items() if name.startswith("channel_")}
     reaching = tuple(hook for hook in ran.report.hooks if hook.startswith("reaching "))[:MAX_SIGHTINGS]
     reached = {"channel_reached": (*told.get("channel_reached", ()), *reaching)} if reaching else {}

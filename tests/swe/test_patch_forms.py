@@ -26,13 +26,15 @@ DIFFS = {
     "-p0": sides("mod.py", "mod.py"),
     "./": sides("./mod.py", "./mod.py"),
     "svn": "Index: mod.py\n" + "=" * 67 + "\n" + sides("mod.py\t(revision 1)", "mod.py\t(working copy)"),
-    "mail": "From 1 Mon Sep 17 00:00:00 2001\nSubject: x\n---\n mod.py | 2 +-\n\n" + sides("a/mod.py", "b/mod.py", headed=True)
-    + "-- \n2.39.5\n\n",
+    "mail": "From 1 Mon Sep 17 00:00:00 2001\nSubject: x\n---\n mod.py | 2 +-\n\n"
+    + sides("a/mod.py", "b/mod.py", headed=True) + "-- \n2.39.5\n\n",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", DIFFS)
-@pytest.mark.parametrize("text", ["{}", "So:\n\n{}\nThat is all.\n", "```diff\n{}```\n", "<patch>\n{}</patch>", "- a\n- b\n\n{}"])
+@pytest.mark.parametrize(
+    "text", ["{}", "So:\n\n{}\nThat is all.\n", "```diff\n{}```\n", "<patch>\n{}</patch>", "- a\n- b\n\n{}"]
+)
 def test_every_form_is_found_and_applied(repository: Path, form: str, text: str) -> None:
     found = extract_patch(text.format(DIFFS[form]))
     assert found is not None
@@ -55,6 +57,8 @@ def test_names_without_a_side_are_read_in_both_ways(repository: Path) -> None:
     assert "absolute" in read_patch(sides("/etc/passwd", "/etc/passwd").encode()).problem
 
 
-@pytest.mark.parametrize("text", ["--- a rule\n+++ b\nno hunk", "--- a\n\n+++ b\n@@ -1 +1 @@\n", "+++ b\n@@ -1 +1 @@\n"])
+@pytest.mark.parametrize(
+    "text", ["--- a rule\n+++ b\nno hunk", "--- a\n\n+++ b\n@@ -1 +1 @@\n", "+++ b\n@@ -1 +1 @@\n"]
+)
 def test_words_that_look_like_a_header_are_none(text: str) -> None:
     assert extract_patch(text) is None

@@ -1,5 +1,5 @@
-"""What git and patch(1) make of a patch is what was read of it, or the patch fails; nothing of it reaches git's own files
-or is run before the tests."""
+"""What git and patch(1) make of a patch is what was read of it, or the patch fails; nothing of it reaches git's own
+files or is run before the tests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ import pytest
 from sandbox_gym.verifiers.swe import read_patch
 
 FILES = {"mod.py": "one\ntwo\nthree\n", "README.md": "# a\n\nb\n", "tests/test_a.py": "x = 1\n"}
-ONLY_FOR_PATCH = "diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1,3 +1,3 @@\n # z\n \n-b\n+c\n"
+ONLY_FOR_PATCH = (
+    "diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1,3 +1,3 @@\n # z\n \n-b\n+c\n"
+)
 """git finds no place for it, patch(1) does."""
 TARGETS = ("conftest.py", ".git/hooks/post-checkout", "tests/extra.py", "sub/.git/HEAD")
-BEHIND = ("", "rename to harmless.txt\n", "copy to harmless.txt\n", "rename new harmless.txt\n", "\nrename to harmless.txt\n")
+BEHIND = (
+    "",
+    "rename to harmless.txt\n",
+    "copy to harmless.txt\n",
+    "rename new harmless.txt\n",
+    "\nrename to harmless.txt\n",
+)
 RUNS = "#!/bin/sh\ntouch owned\n"
-LINK = "diff --git a/{0} b/{0}\nnew file mode 120000\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n\\ No newline at end of file\n"
+LINK = "diff --git a/{0} b/{0}\nnew file mode 120000\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n\\ No newline\n"
 
 
 def created(path: str) -> str:
@@ -102,7 +110,8 @@ def prepared(repository: Path, patch: str) -> int:
     (place / "tests.diff").write_text("")
     reading = read_patch(patch.encode())
     job = {
-        "workdir": str(repository), "commit": "HEAD", "restore": ["tests/test_a.py"], "watch": [sys.executable, "-c", ""],
+        "workdir": str(repository), "commit": "HEAD", "restore": ["tests/test_a.py"],
+        "watch": [sys.executable, "-c", ""],
         "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
         "names": reading.paths, "headed": reading.headed, "bare": reading.bare,
     }  # fmt: skip
@@ -142,7 +151,9 @@ def test_a_patch_changes_what_was_read_of_it_or_fails(repository: Path, made: li
     assert applied or made is THROUGH_A_LINK
 
 
-@pytest.mark.parametrize("words", ["rename to b.py", "copy to b.py", "new mode 100755", "index 1..2 160000", "rename new b.py"])
+@pytest.mark.parametrize(
+    "words", ["rename to b.py", "copy to b.py", "new mode 100755", "index 1..2 160000", "rename new b.py"]
+)
 @pytest.mark.parametrize("between", ["", "\n", "prose\n", "GIT binary patch\n"])
 def test_no_line_behind_a_header_belongs_to_it(words: str, between: str) -> None:
     for form in (created, plain):
@@ -155,7 +166,10 @@ def test_a_header_of_any_length_is_read_at_once(pad: str) -> None:
     """It is read in the server's own process."""
     began = time.process_time()
     long = pad * (2_000_000 // len(pad))
-    for line in (f"--- a{long}x\n+++ b{long}x\n@@ -1 +1 @@\n-a\n+b\n", f"diff --git a{long}x b{long}x\nnew file mode 100644\n"):
+    for line in (
+        f"--- a{long}x\n+++ b{long}x\n@@ -1 +1 @@\n-a\n+b\n",
+        f"diff --git a{long}x b{long}x\nnew file mode 100644\n",
+    ):
         read_patch(line.encode())
         read_patch(f"rename from {long}\n@@ -{long}\n".encode())
     assert time.process_time() - began < 10

@@ -152,10 +152,18 @@ def test_what_a_logs_tests_are_run_by_goes_back(command: str, paths: list[str]) 
     assert not set(paths) & set(own.restore)  # the fix's own ground
 
 
-@pytest.mark.parametrize("command", ["make test", "sh run.sh", "node --test src/", "python -m pkg", "./bin/run src/a.c", ""])
+@pytest.mark.parametrize(
+    "command", ["make test", "sh run.sh", "node --test src/", "python -m pkg", "./bin/run src/a.c", ""]
+)
 def test_code_beside_the_tests_stays(command: str) -> None:
     paths = ["src/a.c", "src/index.js", "pkg/__main__.py", "pkg/latest.js", "src/test.js", "CMakeLists.txt", "pom.xml"]
-    paths += ["lib/contest.rb", "Cargo.toml", "src/main/java/org/x/LoadTest.java", "django/test/client.py", "src/lib.rs"]
+    paths += [
+        "lib/contest.rb",
+        "Cargo.toml",
+        "src/main/java/org/x/LoadTest.java",
+        "django/test/client.py",
+        "src/lib.rs",
+    ]
     assert not set(paths) & set(log_plan(command, *map(edit, paths)).restore)
 
 

@@ -34,7 +34,14 @@ from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
-from sandbox_gym.verifiers.swe.logs.verdicts import exit_code, log_command, log_script, read_log, reader_run, without_exit_code
+from sandbox_gym.verifiers.swe.logs.verdicts import (
+    exit_code,
+    log_command,
+    log_script,
+    read_log,
+    reader_run,
+    without_exit_code,
+)
 from sandbox_gym.verifiers.swe.patches.diff import PatchReading, read_patch
 from sandbox_gym.verifiers.swe.patches.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json

@@ -46,10 +46,9 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 """Of programs that run what a file says, the files' names."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_WRAPPERS = frozenset(
-    """bash sh dash zsh env time exec timeout nice nohup sudo run python python3 node ruby perl php deno bun npm npx yarn
-    pnpm uv poetry pipenv bundle xvfb-run""".split()
-)
+_WRAPPING = """bash sh dash zsh env time exec timeout nice nohup sudo run python python3 node ruby perl php deno bun npm
+    npx yarn pnpm uv poetry pipenv bundle xvfb-run"""
+_WRAPPERS = frozenset(_WRAPPING.split())
 """Programs that run what follows them."""
 _STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
 _STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
