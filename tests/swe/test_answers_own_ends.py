@@ -10,7 +10,15 @@ import pytest
 
 from sandbox_gym.contract import Answer, Judgement, Outcome, Run, State, Status
 from sandbox_gym.server.swe.server import _timed
-from sandbox_gym.verifiers.swe import CaseStatus, Reference, SweJob, SweVerifier, inverted_jobs
+from sandbox_gym.verifiers.swe import (
+    CaseStatus,
+    Reference,
+    SweJob,
+    SweVerifier,
+    extract_patch,
+    inverted_jobs,
+    normalised,
+)
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.job import nonce
 from tests.swe.test_inverted import PATCH, job, reference
@@ -94,3 +102,20 @@ def _signs_of(given: SweJob, hook: str) -> set[str]:
 def channel_of(given: SweJob, said: list[dict[str, object]]) -> bytes:
     secret = nonce(given, PATCH.encode())
     return b"".join(f"{secret} {json.dumps({**line, 'n': n})}\n".encode() for n, line in enumerate(said))
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "\ud83d", "\udbff", "\udc00", "\udc7f", "\udd00", "\udfff", "\udc80", "\udcff"]
+)
+@pytest.mark.parametrize("place", ["a/{}.txt", "a/x.txt"])
+def test_half_an_emoji_is_a_patchs_own_affair(text: str, place: str) -> None:
+    path = place.format(text)
+    patch = f"diff --git {path} {path}\nnew file mode 100644\n--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+x{text}\n"
+    verifier, answer = SweVerifier(), Answer(normalised(patch))
+    plan = verifier.plan(job(), answer)
+    assert plan.steps
+    state = State((Outcome(Status.RUNTIME_ERROR, exit_code=1),), "none", "local")
+    assert verifier.judge(job(), answer, plan, state).reward == 0.0
+    found = extract_patch(f"So:\n```diff\n{patch}```\n")
+    assert found is not None
+    verifier.plan(job(), Answer(found.text))

@@ -33,7 +33,7 @@ from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids,
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
-from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
+from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce
 from sandbox_gym.verifiers.swe.logs.verdicts import (
     exit_code,
     log_command,
@@ -42,7 +42,7 @@ from sandbox_gym.verifiers.swe.logs.verdicts import (
     reader_run,
     without_exit_code,
 )
-from sandbox_gym.verifiers.swe.patches.diff import PatchReading, read_patch
+from sandbox_gym.verifiers.swe.patches.diff import PatchReading, patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json
 from sandbox_gym.verifiers.swe.report import verdict_of
@@ -91,7 +91,7 @@ class SweVerifier:
         contents = {
             "prepare.json": prepare_json(task, reading, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
-            "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
+            "tests.diff": patch_bytes(task.task.test_patch),
             "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),
             **script_sources(),
         }

@@ -21,6 +21,7 @@ Kind = Literal["modify", "create", "delete", "rename", "copy"]
 
 _HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _DATE = re.compile(rb"(?<! ) +[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+(?: [-+][0-9]{4})?$")
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _QUOTED = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _PREFIXES = ("a/", "b/", "c/", "i/", "o/", "w/")
@@ -213,6 +214,12 @@ class _Reader:
 
     def _damaged(self, what: str) -> None:
         self.damage = self.damage or f"{what} (line {self.at})"
+
+
+def patch_bytes(text: str) -> bytes:
+    """A patch as it was: what is no UTF-8 in it is there as lone surrogates. Others, as models write halves of an
+    emoji, stand for nothing that a file could hold."""
+    return _NO_BYTE.sub("\ufffd", text).encode("utf-8", "surrogateescape")
 
 
 def read_patch(data: bytes) -> PatchReading:

@@ -9,7 +9,7 @@ from typing import Final
 
 from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
 from sandbox_gym.verifiers.swe.ids import dotted, files_of
-from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, read_patch
+from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.paths import (
     folders_of_tests,
     is_go_test,
@@ -86,7 +86,7 @@ def restore_plan(
     are. Test configuration is, unless told otherwise, and what `command`, which runs the tests, runs. What the gold
     patch touches too is the fix's own ground and stays."""
     changes = tuple(changes)
-    gold = read_patch(task.patch.encode("utf-8", "surrogateescape")).paths if task.patch else ()
+    gold = read_patch(patch_bytes(task.patch)).paths if task.patch else ()
     ground = _Ground.of(task, gold, command)
     touched = tuple(dict.fromkeys((path, change.kind == "create") for change in changes for path in change.paths))
     back = list(dict.fromkeys(ground.own))
