@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from sandbox_gym.contract import Answer, Judgement, Outcome, Run, State, Status
-from sandbox_gym.server.swe.server import _timed
+from sandbox_gym.swe.judging import timed as timed_by
 from sandbox_gym.verifiers.swe import (
     CaseStatus,
     Reference,
@@ -49,7 +49,7 @@ def known(wall: float, *, ran: bool = True) -> SweJob:
     ],
 )
 def test_what_hangs_has_its_verdict_before_the_deadline(given: SweJob, deadline_s: float, most_s: float) -> None:
-    timed = _timed(given, deadline_s)
+    timed = timed_by(given, deadline_s)
     assert timed.task.limits.run_time_s == most_s
     assert wall_s(timed) == wall_s(given) - 1800 + most_s
     if most_s < 1800:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -100,12 +101,12 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=folder, check=True)
 
 
-def prepared(repository: Path, patch: str) -> int:
-    """The exit code of preparing; 0 where the tests would be run."""
+def prepared(repository: Path, patch: str, seconds: int = 30) -> int:
+    """The exit code of preparing; 0 where the tests would be run. `seconds`: of CPU time, of each program."""
     place = repository.parent / ".verify"
     place.mkdir(exist_ok=True)
     source = files("sandbox_gym.verifiers.swe.channel").joinpath("prepare.py").read_bytes()
-    (place / "prepare.py").write_bytes(source)
+    (place / "prepare.py").write_bytes(source.replace(b"APPLY_S = 30", b"APPLY_S = %d" % seconds))
     (place / "candidate.diff").write_text(patch)
     (place / "tests.diff").write_text("")
     reading = read_patch(patch.encode())
@@ -173,3 +174,15 @@ def test_a_header_of_any_length_is_read_at_once(pad: str) -> None:
         read_patch(line.encode())
         read_patch(f"rename from {long}\n@@ -{long}\n".encode())
     assert time.process_time() - began < 10
+
+
+def test_hunks_that_fit_nowhere_end(repository: Path) -> None:
+    """git and patch(1) look for each of them in all of a file."""
+    count = 100_000
+    long = "diff --git a/long b/long\nnew file mode 100644\n--- /dev/null\n+++ b/long\n"
+    long += f"@@ -0,0 +1,{count} @@\n" + "+a\n" * count + "diff --git a/long b/long\n--- a/long\n+++ b/long\n"
+    hunks = "".join(f"@@ -{10 * n + 1},3 +{10 * n + 1},3 @@\n a\n-b\n+c\n a\n" for n in range(count // 10))
+    began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert prepared(repository, long + hunks, seconds=1) == 41
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began < 10
+    clean(repository)

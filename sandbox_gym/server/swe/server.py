@@ -35,7 +35,7 @@ from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.building import Instance
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instances
-from sandbox_gym.swe.judging import judge_patch
+from sandbox_gym.swe.judging import judge_patch, timed
 from sandbox_gym.swe.logs import parser_of, parser_sources
 from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
 from sandbox_gym.swe.recipes import REPOSITORY
@@ -56,11 +56,6 @@ from sandbox_gym.verifiers.swe import (
 SHOWN_OUTPUT: Final = 20_000
 RETRY_S: Final = 30
 """After which a build that took too long for a verify is asked after again."""
-RUNS_SHARE: Final = 0.4
-"""Of a verify's deadline: what one run of the tests may take."""
-LEAST_RUN_S: Final = 120.0
-PATIENCE: Final = 4.0
-"""How many times what the row's own fix took an answer's run may always take, on however busy a machine."""
 _NOT_THE_TASK: Final = frozenset({"response", "responses_create_params", "agent_ref", "answer", "model_patch"})
 _HIDDEN: Final = re.compile(r"\s(?:\S*::\S+|\S+\.py)(?=\s|$)")
 
@@ -251,7 +246,7 @@ class SweResources:
             late = DeadlineExceeded(f"{task.instance_id} was not built in time; its build goes on for the next request")
             late.retry_after_s = RETRY_S
             raise late
-        judged = await judge_patch(engine, _timed(job, whole_s), answer, replace(caller, deadline_s=left_s))
+        judged = await judge_patch(engine, timed(job, whole_s), answer, replace(caller, deadline_s=left_s))
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
         fields = SweFields(
@@ -310,15 +305,6 @@ class SweResources:
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
-
-
-def _timed(job: SweJob, deadline_s: float) -> SweJob:
-    """Tests that hang have their verdict before the deadline, where the row's own fix takes a fraction of that: two
-    such runs fit in. Where the deadline is short for the row itself, that is not the answer's doing."""
-    most_s, known = RUNS_SHARE * deadline_s, job.reference
-    if known is None or not known.ran or most_s < max(LEAST_RUN_S, PATIENCE * known.wall_s):
-        return job
-    return replace(job, task=replace(job.task, limits=job.task.limits.tightened(run_time_s=most_s)))
 
 
 async def _left_work(engine: Engine, tools: SweTools, session_id: str) -> bytes:

@@ -11,7 +11,9 @@ import errno
 import hashlib
 import json
 import os
+import resource
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -21,6 +23,7 @@ PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43,
 OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, which only the answer fills
 ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
+APPLY_S = 30  # of CPU time: hunks that fit nowhere take hours in a long file
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 PATCH = ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5"]
@@ -29,9 +32,18 @@ REJECTED = (b".rej", b".orig")
 BARE_WAYS = ([*TESTS_WAY, "-p0"], [*PATCH, "-p0", "-i"])  # where names have no first part for the side
 
 
+def limited():
+    resource.setrlimit(resource.RLIMIT_CPU, (APPLY_S, 2 * APPLY_S))
+
+
 def run(*argv, again=False):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limited
+    )
     sys.stderr.buffer.write(done.stdout)
+    if done.returncode == -signal.SIGXCPU:
+        sys.stderr.write("%s took over %d s of CPU time\n" % (argv[0], APPLY_S))
+        fail(PATCH_FAILED)
     sys.stderr.flush()
     if done.returncode < 0:  # no git or patch does that to itself
         hindered("%s was ended by signal %d" % (argv[0], -done.returncode))
