@@ -60,7 +60,7 @@ def indexed(path: str) -> str:
 
 
 SETTING = "@@ -1,2 +1,3 @@\n [core]\n+\tfsmonitor = touch owned\n \trepositoryformatversion = 0\n"
-THROUGH_A_LINK = (
+THROUGH_A_LINK: tuple[str, ...] = (
     LINK.format("x", ".git") + created("x/hooks/post-checkout"),
     LINK.format("x", ".git") + f"diff --git a/x/config b/x/config\n--- a/x/config\n+++ b/x/config\n{SETTING}",
     LINK.format("x", "tests") + created("x/test_a.py"),
@@ -69,7 +69,7 @@ THROUGH_A_LINK = (
     "+ \tfsmonitor = touch owned\n  \trepositoryformatversion = 0\n",
 )
 FORMS = (created, plain, copied, old_words, in_context, indexed)
-MADE = [form(path) + behind for form, path, behind in itertools.product(FORMS, TARGETS, BEHIND)]
+MADE = tuple(form(path) + behind for form, path, behind in itertools.product(FORMS, TARGETS, BEHIND))
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -131,7 +131,7 @@ def clean(repository: Path) -> None:
 
 @pytest.mark.parametrize("more", ["", ONLY_FOR_PATCH])
 @pytest.mark.parametrize("made", [MADE, THROUGH_A_LINK], ids=["headers", "links"])
-def test_a_patch_changes_what_was_read_of_it_or_fails(repository: Path, made: list[str], more: str) -> None:
+def test_a_patch_changes_what_was_read_of_it_or_fails(repository: Path, made: tuple[str, ...], more: str) -> None:
     applied = 0
     for patch in made:
         whole = patch + ("" if patch.endswith("\n") else "\n") + more
