@@ -37,7 +37,7 @@ from sandbox_gym.swe.recipes import (
     repository_steps,
     where_sessions_begin,
 )
-from sandbox_gym.verifiers.swe import Recipe, SweTask
+from sandbox_gym.verifiers.swe import Recipe, SweTask, patch_bytes
 
 BUILD_LIMITS: Final = Limits(
     cpu_time_s=4 * 3600,
@@ -190,7 +190,7 @@ async def _adopted(task: SweTask, box: Session, log: BuildLog) -> Instance:
     client = SessionClient(box)
     await _enter(box, enter(task), task.instance_id)
     if task.patch_is_bug and task.patch:
-        await client.write_file(BUG, task.patch.encode("utf-8", "surrogateescape"))
+        await client.write_file(BUG, patch_bytes(task.patch))
     for step in image_steps(task):
         await run_step(client, step, task.instance_id, log)
     python, helper = (await run_step(client, PYTHON_STEP, task.instance_id, log)).splitlines()[:2] or ("", "")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from sandbox_gym import judging
 from sandbox_gym.contract import Answer, Judgement, State, Verdict, Verifier
 from sandbox_gym.engine import Verification
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.verifiers.swe import ChannelReport, Grade, SweJob, SweVerifier, rerun_of
+
+RUNS_SHARE: Final = 0.4
+"""Of a verify's deadline: what one run of the tests may take."""
+LEAST_RUN_S: Final = 120.0
+PATIENCE: Final = 4.0
+"""How many times what the row's own fix took an answer's run may always take, on however busy a machine."""
 
 
 class Verifies(Protocol):
@@ -38,6 +44,15 @@ class PatchVerdict:
     def state(self) -> State | None:
         """Of the first run."""
         return self.judgements[0].state
+
+
+def timed(job: SweJob, deadline_s: float) -> SweJob:
+    """Tests that hang have their verdict before the deadline, where the row's own fix takes a fraction of that: two
+    such runs fit in. Where the deadline is short for the row itself, that is not the answer's doing."""
+    most_s, known = RUNS_SHARE * deadline_s, job.reference
+    if known is None or not known.ran or most_s < max(LEAST_RUN_S, PATIENCE * known.wall_s):
+        return job
+    return replace(job, task=replace(job.task, limits=job.task.limits.tightened(run_time_s=most_s)))
 
 
 async def judge_patch(engine: Verifies, job: SweJob, answer: Answer, caller: Caller = ANYONE) -> PatchVerdict:

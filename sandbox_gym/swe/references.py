@@ -25,6 +25,7 @@ from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.single_flight import SingleFlight
 from sandbox_gym.verifiers.swe import (
     MAX_HOLDING,
+    MAX_SIGHTINGS,
     ByteEdit,
     Candidate,
     CaseStatus,
@@ -40,9 +41,10 @@ from sandbox_gym.verifiers.swe import (
     files_to_read,
     runs_for,
     statuses,
+    tests_outcome,
 )
 
-FORM: Final = 5
+FORM: Final = 6
 """Of the files; references of another version are made anew."""
 ROUNDS: Final = 4
 """Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
@@ -143,6 +145,7 @@ class _Ran:
     statuses: Mapping[str, CaseStatus]
     report: ChannelReport
     verdict: Verdict
+    wall_s: float
 
 
 class _Making:
@@ -166,6 +169,7 @@ class _Making:
             signs=_signs(first),
             ran=True,
             seconds=sum(case.wall_time_s for case in first.report.cases.values()),
+            wall_s=first.wall_s,
         )
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
@@ -260,13 +264,19 @@ class _Making:
         state = await patiently(partial(self._engine.run, plan, caller=self._caller), self._caller)
         verdict = await anyio.to_thread.run_sync(verifier.judge, job, answer, plan, state)
         report = await anyio.to_thread.run_sync(verifier.report, job, answer, state)
-        return _Ran(statuses(job, report), report, verdict) if report is not None else None
+        outcome = tests_outcome(state)
+        if report is None or outcome is None:
+            return None
+        return _Ran(statuses(job, report), report, verdict, outcome.wall_time_s)
 
 
 def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:
-    """What the tests' process showed of the reference, all of it."""
+    """What the tests' process showed of the reference, all of it. What reaches for objects counts in files that it
+    does not touch, too: another fix may."""
     told = {name: (what,) for name, what in ran.verdict.evidence.items() if name.startswith("channel_")}
-    return {**told, **ran.report.sightings}
+    reaching = tuple(hook for hook in ran.report.hooks if hook.startswith("reaching "))[:MAX_SIGHTINGS]
+    reached = {"channel_reached": (*told.get("channel_reached", ()), *reaching)} if reaching else {}
+    return {**told, **ran.report.sightings, **reached}
 
 
 def _key(one: Candidate) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def prepared(
     job = {
         "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
         "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
-        "names": reading.paths, "headed": reading.headed,
+        "names": reading.paths, "headed": reading.headed, "bare": reading.bare,
     }  # fmt: skip
     (place / "prepare.json").write_text(json.dumps(job))
     command = [sys.executable, str(place / "prepare.py")]
@@ -156,7 +156,7 @@ def _with(repository: Path, rewrites: list[object], look: str, **more: object) -
     job = {
         "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
         "nonce": "n0", "says": [{"kind": "reference"}], "reads": ["pkg/mod.py", "none.py"], "read_bytes": 1 << 20,
-        "rewrites": rewrites, "reverse": False, "names": [], "headed": True, **more,
+        "rewrites": rewrites, "reverse": False, "names": [], "headed": True, "bare": False, **more,
     }  # fmt: skip
     channel = repository.parent / "channel"
     with channel.open("wb") as file:

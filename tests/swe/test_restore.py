@@ -119,6 +119,62 @@ def test_tests_of_other_languages_go_back() -> None:
     assert "new_test.go" not in found.signs["patch_touches_tests"]
 
 
+def log_plan(command: str, *patches: str, gold: str = GOLD, **more: object) -> RestorePlan:
+    """Of a row whose tests only a log tells of."""
+    task = parse_task({**SWEBENCH, "patch": gold, "runner": "log", **more})
+    return restore_plan(task, read_patch("".join(patches).encode()).changes, command=command)
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("make -s test", ["Makefile", "GNUmakefile", "sub/Makefile"]),
+        ("cd build && make check", ["Makefile"]),
+        ("env CI=1 make -C x test", ["x/Makefile"]),
+        ("sh ./run-tests.sh", ["run-tests.sh"]),
+        ("PYTHONPATH=. bin/test -C --verbose sympy/a.py", ["bin/test"]),
+        ("timeout 600 ./gradlew test", ["gradlew"]),
+        ("npm ci; node --test-reporter=tap scripts/run.mjs", ["scripts/run.mjs"]),
+        ("bundle exec rake spec", ["Rakefile", "Gemfile"]),
+        ("yarn test", ["node_modules/chai/index.js", "src/node_modules/chai/index.js", ".yarn/releases/y.cjs"]),
+        ("npx jest", ["babel.config.js", ".babelrc", "src/old.test.ts", "src/b.spec.jsx", "x/__tests__/c.js"]),
+        ("mvn test", ["src/main/java/org/junit/Assert.java", "b/src/test/java/org/x/OldTest.java"]),
+        ("go test ./...", ["go.mod", "vendor/github.com/stretchr/testify/assert/a.go", "a/b_test.go"]),
+        ("ctest", ["unit/test_old.c", "unit/old_test.cc", "b/tests/CMakeLists.txt"]),
+        ("python -m tests", ["app/tests.py", "app/test_old.py"]),
+    ],
+)
+def test_what_a_logs_tests_are_run_by_goes_back(command: str, paths: list[str]) -> None:
+    found = log_plan(command, *map(edit, paths))
+    assert set(paths) <= set(found.restore)
+    assert {"patch_touches_tests", "patch_touches_test_config"} & found.signs.keys()
+    own = log_plan(command, *map(edit, paths), gold=GOLD + "".join(map(edit, paths)))
+    assert not set(paths) & set(own.restore)  # the fix's own ground
+
+
+@pytest.mark.parametrize(
+    "command", ["make test", "sh run.sh", "node --test src/", "python -m pkg", "./bin/run src/a.c", ""]
+)
+def test_code_beside_the_tests_stays(command: str) -> None:
+    paths = ["src/a.c", "src/index.js", "pkg/__main__.py", "pkg/latest.js", "src/test.js", "CMakeLists.txt", "pom.xml"]
+    paths += [
+        "lib/contest.rb",
+        "Cargo.toml",
+        "src/main/java/org/x/LoadTest.java",
+        "django/test/client.py",
+        "src/lib.rs",
+    ]
+    assert not set(paths) & set(log_plan(command, *map(edit, paths)).restore)
+
+
+def test_the_modules_of_unittests_names_go_back() -> None:
+    ids = ["checks.old.Old.test_a", "test_b (pkg.checks.New)", "test_c (top.More.test_c)"]
+    task = parse_task({**SWEBENCH, "runner": "unittest", "PASS_TO_PASS": ids})
+    touched = ["checks/old.py", "pkg/checks.py", "top.py", "src/a.py", "checks/new.py", "pkg/__init__.py"]
+    back = restore_plan(task, read_patch("".join(map(edit, touched)).encode()).changes).restore
+    assert set(back) & set(touched) == {"checks/old.py", "pkg/checks.py", "top.py"}
+
+
 def test_a_symbolic_link_is_told() -> None:
     link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n"
     assert plan(link).signs == {"patch_makes_symlink": "l"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.swe.channel.reader import CaseReport, ChannelReport, read_channel
+from sandbox_gym.verifiers.swe.channel.reader import MAX_SIGHTINGS, CaseReport, ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.follow_up import rerun_of
 from sandbox_gym.verifiers.swe.grading import Grade, Resolution, grade, to_rerun, weak_spots
@@ -10,7 +10,7 @@ from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inv
 from sandbox_gym.verifiers.swe.job import Checkout, SweJob
 from sandbox_gym.verifiers.swe.logs.formats import FRAMEWORKS, framework_sources
 from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
-from sandbox_gym.verifiers.swe.patches.diff import read_patch
+from sandbox_gym.verifiers.swe.patches.diff import patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.extract import extract_patch, normalised
 from sandbox_gym.verifiers.swe.patches.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.patches.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan

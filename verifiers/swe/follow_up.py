@@ -47,8 +47,9 @@ def further_runs(job: SweJob, first: Judgement, report: ChannelReport | None, ra
 
 
 def rerun_of(job: SweJob, report: ChannelReport) -> SweJob | None:
-    """The job of running once more the PASS_TO_PASS that failed; None where there is nothing to run."""
-    ids = flakes(job, report)
+    """The job of running once more the PASS_TO_PASS that failed; None where there is nothing to run, and where the run
+    was lost with all its tests, which no flake is."""
+    ids = flakes(job, report) if report.cases and not report.lost else ()
     return replace(job, ids=ids, first=as_row_ids(job.task, report), purpose="rerun") if ids else None
 
 

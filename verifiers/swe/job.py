@@ -68,8 +68,3 @@ def nonce(job: SweJob, patch: bytes) -> str:
 def log_marker(secret: str) -> str:
     """What a log begins with: a command line shows it, and it tells nothing of the nonce."""
     return hashlib.sha256(b"log " + secret.encode("ascii")).hexdigest()[:32]
-
-
-def patch_bytes(text: str) -> bytes:
-    """An answer's patch as it was: what is no UTF-8 in it is there as lone surrogates."""
-    return text.encode("utf-8", "surrogateescape")

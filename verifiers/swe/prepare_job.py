@@ -27,6 +27,7 @@ def prepare_json(job: SweJob, reading: PatchReading, restore: Sequence[str], wat
         "reverse": job.purpose == "reference" and job.task.patch_is_bug,
         "names": reading.paths if job.purpose != "reference" else None,
         "headed": reading.headed,
+        "bare": reading.bare,
         "restore": restore,
         "channel_fd": CHANNEL_FD,
         "nonce": nonce,

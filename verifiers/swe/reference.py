@@ -81,6 +81,8 @@ class Reference:
     """The tests could be put in place and run."""
     seconds: float = 0.0
     """All tests' together."""
+    wall_s: float = 0.0
+    """Of its first run, with all that is before and after the tests."""
     why_none: str = ""
     """Why no deciding test can be inverted, where none can."""
 

@@ -32,10 +32,17 @@ from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.follow_up import further_runs
 from sandbox_gym.verifiers.swe.grading import Grade, grade
-from sandbox_gym.verifiers.swe.inverted import inverted_verdict
-from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce, patch_bytes
-from sandbox_gym.verifiers.swe.logs.verdicts import exit_code, log_script, read_log, reader_run, without_exit_code
-from sandbox_gym.verifiers.swe.patches.diff import PatchReading, read_patch
+from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
+from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce
+from sandbox_gym.verifiers.swe.logs.verdicts import (
+    exit_code,
+    log_command,
+    log_script,
+    read_log,
+    reader_run,
+    without_exit_code,
+)
+from sandbox_gym.verifiers.swe.patches.diff import PatchReading, patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.restore import RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.prepare_job import CHANNEL_FD, lines_said, prepare_json
 from sandbox_gym.verifiers.swe.report import verdict_of
@@ -50,6 +57,8 @@ _SESSIONS_OWN: Final = ("PWD", "OLDPWD", "SHLVL", "TERM", "PS1", "PS2", "PROMPT_
 EMPTY: Final = "empty_patch"
 REFUSED: Final = "patch_refused"
 NOT_APPLIED: Final = "patch_does_not_apply"
+KILLED: Final = "sandbox_killed"
+"""The sign of a plan in quarantine."""
 NOT_RESTORED: Final = "patch_hinders_tests"
 """The row's tests can't be put in place over it, as they can over the reference."""
 
@@ -82,7 +91,7 @@ class SweVerifier:
         contents = {
             "prepare.json": prepare_json(task, reading, _restored(task, reading).restore, argv, secret),
             "candidate.diff": data,
-            "tests.diff": task.task.test_patch.encode("utf-8", "surrogateescape"),
+            "tests.diff": patch_bytes(task.task.test_patch),
             "prepare.py": files(__package__).joinpath("channel", "prepare.py").read_bytes(),
             **script_sources(),
         }
@@ -210,7 +219,8 @@ def _placed(job: SweJob) -> SweTask:
 
 
 def _restored(job: SweJob, reading: PatchReading) -> RestorePlan:
-    return restore_plan(job.task, reading.changes, restore_config=job.restore_config)
+    command = log_command(job.task) if job.task.runner == "log" else ""
+    return restore_plan(job.task, reading.changes, restore_config=job.restore_config, command=command)
 
 
 def _limits(run_time_s: float, memory_bytes: int) -> Limits:
@@ -230,6 +240,8 @@ def _limits(run_time_s: float, memory_bytes: int) -> Limits:
 def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: Outcome, state: State) -> Verdict:
     if outcome.exit_code in NOT_PREPARED or outcome.status is Status.START_ERROR:
         return _not_prepared(job, report, outcome, state)
+    if KILLED in outcome.tamper:
+        return _killed(job, outcome, state)
     if _unsaid(job, report):
         raise InstanceFailed(f"a run of {job.task.instance_id} has no record of what it was asked")
     if job.purpose == "inverted":
@@ -243,6 +255,15 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
     signs = _signs(job, reading, report, outcome)
     verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
     return _costed(verdict, outcome, state)
+
+
+def _killed(job: SweJob, outcome: Outcome, state: State) -> Verdict:
+    """Of a patch that ended its sandboxes, each with evidence: nothing was said, and nothing passed."""
+    signs = {OTHERWISE if job.purpose == "inverted" else KILLED: outcome.detail}
+    return Verdict(
+        0.0, failure_reason=f"{KILLED}: {outcome.detail}", integrity="in_process", isolation=state.isolation,
+        provider=state.provider, tamper=tuple(signs), evidence=signs, decided_by=outcome.status.value,
+    )  # fmt: skip
 
 
 def _unsaid(job: SweJob, report: ChannelReport) -> bool:
@@ -275,7 +296,8 @@ def _signs(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: O
         for name, first in report.signs.items()
     }
     told = {name: seen[0] for name, seen in left.items() if seen}
-    hooked = hook_signs(reading.changes, report.hooks, job.checkout.workdir)
+    hooks = [hook for hook in report.hooks if hook not in own.get("channel_reached", ())]
+    hooked = hook_signs(reading.changes, hooks, job.checkout.workdir)
     return {
         **_restored(job, reading).signs,
         **told,

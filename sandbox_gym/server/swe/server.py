@@ -36,7 +36,7 @@ from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.building import Instance
 from sandbox_gym.swe.instances import FOLDER, BuildsInstances, Instances
-from sandbox_gym.swe.judging import judge_patch
+from sandbox_gym.swe.judging import judge_patch, timed
 from sandbox_gym.swe.logs import parser_of, parser_sources
 from sandbox_gym.swe.node_instances import BuildsOnNodes, NodeInstances
 from sandbox_gym.swe.recipes import REPOSITORY
@@ -242,12 +242,12 @@ class SweResources:
         job = None
         with anyio.move_on_after(until - time.monotonic()):
             job = await self.job(engine, task)
-        left_s = until - time.monotonic()
+        left_s, whole_s = until - time.monotonic(), min(caller.deadline_s or self._deadline_s, self._deadline_s)
         if job is None or left_s <= 0:
             late = DeadlineExceeded(f"{task.instance_id} was not built in time; its build goes on for the next request")
             late.retry_after_s = RETRY_S
             raise late
-        judged = await judge_patch(engine, job, answer, replace(caller, deadline_s=left_s))
+        judged = await judge_patch(engine, timed(job, whole_s), answer, replace(caller, deadline_s=left_s))
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
         fields = SweFields(

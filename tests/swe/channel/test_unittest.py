@@ -7,6 +7,7 @@ from pathlib import Path
 from sandbox_gym.verifiers.swe import (
     as_row_ids,
 )
+from tests.swe.channel.product import RIGHT, WRONG, ran_with_unittest
 from tests.swe.rows import own_task
 from tests.swe.running import run_tests
 
@@ -58,3 +59,35 @@ class Case(unittest.TestCase):
     task = own_task(repo, ["tests.test_u.Case.test_bad"], runner="unittest")
     signs = run_tests(task, task.ids, scripts).report.signs
     assert signs == {"channel_runner_changed": "unittest.case.TestCase.assertEqual"}
+
+
+def test_another_module_in_the_place_of_the_tests_is_told(repo: Path) -> None:
+    """Its tests pass, and their code is of the code under test: the judge knows whether the patch made it."""
+    taking = """
+import sys, types, unittest
+class Case(unittest.TestCase):
+    def test_equal(self): pass
+    test_helper = test_equal
+made = types.ModuleType("tests.test_u")
+made.Case, Case.__module__ = Case, "tests.test_u"
+import tests
+tests.test_u = sys.modules["tests.test_u"] = made
+"""
+    assert not [hook for hook in ran_with_unittest(repo, RIGHT).hooks if hook.startswith("test ")]
+    report = ran_with_unittest(repo, WRONG + taking)
+    assert f"test {repo}/product.py" in report.hooks
+
+
+def test_a_test_file_that_the_code_under_test_writes_is_told(repo: Path, scripts: Path) -> None:
+    """It is loaded after another one, which ran that code."""
+    later = repo / "tests" / "test_later.py"
+    later.write_text("import unittest\nclass Later(unittest.TestCase):\n    def test_it(self): self.fail()\n")
+    text = later.read_text().replace("self.fail()", "pass")
+    (repo / "product.py").write_text(f"open({str(later)!r}, 'w').write({text!r})\n")
+    (repo / "tests" / "__init__.py").touch()
+    (repo / "tests" / "test_first.py").write_text(
+        "import product, unittest\nclass First(unittest.TestCase):\n    def test_it(self): pass\n"
+    )
+    task = own_task(repo, ["tests.test_first.First.test_it", "tests.test_later.Later.test_it"], runner="unittest")
+    report = run_tests(task, task.ids, scripts).report
+    assert report.signs["channel_tests_replaced"] == "tests/test_later.py"

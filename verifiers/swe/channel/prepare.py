@@ -11,7 +11,10 @@ import errno
 import hashlib
 import json
 import os
+import resource
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import zlib
@@ -20,18 +23,27 @@ PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43,
 OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, which only the answer fills
 ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
+APPLY_S = 30  # of CPU time: hunks that fit nowhere take hours in a long file
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
-WAYS = (
-    TESTS_WAY,
-    [*TESTS_WAY, "--reject"],
-    ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5", "-p1", "-i"],
-)
+PATCH = ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5"]
+WAYS = (TESTS_WAY, [*TESTS_WAY, "--reject"], [*PATCH, "-p1", "-i"])
+REJECTED = (b".rej", b".orig")
+BARE_WAYS = ([*TESTS_WAY, "-p0"], [*PATCH, "-p0", "-i"])  # where names have no first part for the side
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_CPU, (APPLY_S, 2 * APPLY_S))
 
 
 def run(*argv, again=False):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limited
+    )
     sys.stderr.buffer.write(done.stdout)
+    if done.returncode == -signal.SIGXCPU:
+        sys.stderr.write("%s took over %d s of CPU time\n" % (argv[0], APPLY_S))
+        fail(PATCH_FAILED)
     sys.stderr.flush()
     if done.returncode < 0:  # no git or patch does that to itself
         hindered("%s was ended by signal %d" % (argv[0], -done.returncode))
@@ -59,31 +71,45 @@ def fail(code):
 
 def apply(path, ways, names=None, headed=True):
     """The way that worked, or none. `names`: of all files that it may change. Were they read otherwise than git or
-    patch(1) guess them, tests would not be put back."""
+    patch(1) read them, tests would not be put back."""
+    named = {name.encode("utf-8", "surrogateescape") for name in names or ()}
     for number, way in enumerate(ways):
         if number:
             run("git", "checkout", "-q", "-f", "HEAD", "--", ".")
             run("git", "clean", "-fdq")
-        before = states(names, headed and way[0] == "git")
-        if run(*way, path):
-            changed = {name for name, _ in states(names, headed and way[0] == "git") ^ before}
-            if changed - {name.encode("utf-8", "surrogateescape") for name in names or ()}:
+        by_git = way[0] == "git"
+        before = states(names, headed and by_git)
+        applied = run(*way, path)
+        if names is not None and (applied or not by_git):  # before git runs again: its own files can make it run others
+            changed = {name for name, _ in states(names, headed and by_git) ^ before}
+            changed |= named_by_git(way, path) if by_git else set()
+            if any(applied or not name.endswith(REJECTED) for name in changed - named):
                 sys.stderr.write("it changes files that its headers do not name\n")
                 fail(PATCH_FAILED)
+        if applied:
             return way
     return None
 
 
+def named_by_git(way, path):
+    """The files that git reads a patch to make or change."""
+    options = [*way[:2], "--numstat", "-z", *[one for one in way[2:] if one.startswith("-p")]]
+    told = subprocess.run([*options, path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return {line.split(b"\t", 2)[2] for line in told.stdout.split(b"\0") if line}
+
+
 def states(names, tracked):
-    """All files that git tracks, or all there are, each with its time, size and mode; none where nobody asks."""
-    found = set()
-    for options in ([], ["--others"])[: 0 if names is None else 1 if tracked else 2]:
-        done = subprocess.run(["git", "ls-files", "-z", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        for name in filter(None, done.stdout.split(b"\0")):
-            if os.path.lexists(name) and (os.path.islink(name) or not os.path.isdir(name)):
-                state = os.lstat(name)
-                found.add((name, (state.st_mtime_ns, state.st_size, state.st_mode)))
-    return found
+    """All files that git tracks, or all there are and git's own, each with its time, size and mode; none where nobody
+    asks."""
+    if names is None:
+        return set()
+    if tracked:
+        listed = subprocess.run(["git", "ls-files", "-z"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        found = listed.stdout.split(b"\0")
+    else:
+        found = [os.path.join(top, name)[2:] for top, folders, files in os.walk(b".") for name in folders + files]
+    there = [(name, os.lstat(name)) for name in found if name and os.path.lexists(name)]
+    return {(name, (of.st_mtime_ns, of.st_size, of.st_mode)) for name, of in there if not stat.S_ISDIR(of.st_mode)}
 
 
 def restore(paths, commit):
@@ -175,6 +201,8 @@ def main():
     for line in job["says"]:
         channel.say(line)
     given = [[way[0], *way[1:2], "-R", *way[2:]] for way in WAYS] if job["reverse"] else WAYS
+    if job["bare"] and not job["reverse"]:
+        given = [*WAYS, *BARE_WAYS]
     for name, ways, code in (("candidate.diff", given, PATCH_FAILED), ("tests.diff", (TESTS_WAY,), TESTS_FAILED)):
         if name == "tests.diff" and not restore(job["restore"], job["commit"]):
             fail(RESTORE_FAILED)

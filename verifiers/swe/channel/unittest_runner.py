@@ -46,6 +46,16 @@ class Guards:
                 if strange:
                     self.pipe.sign("runner_changed", strange)
 
+    def tell_strange(self, case, path):
+        """Report a test of unittest's whose code is not that of the file that its name stands for."""
+        method = getattr(type(case), getattr(case, "_testMethodName", ""), None)
+        path = path or file_of(case)
+        found = self.sources.strange(types.SimpleNamespace(obj=method, path=path))
+        if found and found == path:
+            self.pipe.sign("tests_replaced", case.id())
+        elif in_repository(self.workdir, found):
+            self.pipe.tell_once("test", in_repository(self.workdir, found))
+
     def check(self, final=True):
         self.next_check_s = self.clock() + CHECK_S
         self.baseline.check(final)
@@ -134,6 +144,12 @@ def file_of(test):
     return str(getattr(sys.modules.get(type(test).__module__), "__file__", ""))
 
 
+def file_named(workdir, test):
+    """The file of the repository that a test's name stands for; empty where there is none."""
+    module = workdir + "/" + "/".join(test.split(".")[:-2])
+    return next((path for path in (module + ".py", module + "/__init__.py") if os.path.isfile(path)), "")
+
+
 def cases_in(suite):
     """The tests of a suite of suites."""
     for one in suite:
@@ -146,7 +162,8 @@ def cases_in(suite):
 def run_unittest(job, pipe, guards):
     import unittest
 
-    guards.begin(unittest)
+    paths = {name: file_named(job["workdir"], name) for name in job["ids"]}
+    guards.begin(unittest, files=paths.values())
     result_class = telling_result(unittest, pipe, guards)
     sys.path.insert(0, job["workdir"])
     suite = unittest.TestSuite()
@@ -154,7 +171,9 @@ def run_unittest(job, pipe, guards):
         if name not in job["skip"]:
             suite.addTest(unittest.defaultTestLoader.loadTestsFromName(name))
     guards.check(final=False)
+    guards.sources.tell_changed()
     for case in cases_in(suite):
         guards.tests.add(sys.modules.get(type(case).__module__), type(case))
+        guards.tell_strange(case, paths.get(case.id(), ""))
     runner = unittest.TextTestRunner(resultclass=result_class, verbosity=0)
     return lambda: 0 if runner.run(suite).wasSuccessful() else 1, guards.check

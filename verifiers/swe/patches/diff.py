@@ -8,7 +8,7 @@ over the lines, whatever the diff. Format: git's diff-generate-patch(7), and tra
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sandbox_gym.verifiers.swe.patches.paths import refusal
@@ -20,9 +20,12 @@ MAX_FILES = 5_000
 Kind = Literal["modify", "create", "delete", "rename", "copy"]
 
 _HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-_DATE = re.compile(rb" +[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+(?: [-+][0-9]{4})?$")
+_DATE = re.compile(rb"(?<! ) +[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+(?: [-+][0-9]{4})?$")
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _QUOTED = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+_PREFIXES = ("a/", "b/", "c/", "i/", "o/", "w/")
+"""That git puts before names, by what it compares."""
 _SYMLINK, _SUBMODULE = "120000", "160000"
 
 
@@ -57,6 +60,9 @@ class PatchReading:
     """The offset after the last line that belongs to the patch: prose may follow it."""
     headed: bool = False
     """Every file has git's own header, by which git alone names it; other headers are read by guesses."""
+    bare: bool = False
+    """No name has a first part that tells the sides apart, as `git diff --no-prefix` writes them: `changes` has both
+    readings of each, as `-p1` and as `-p0` have it."""
     missing_lines: int = 0
     """How many context lines the last hunk lacks at the patch's end, all else being well."""
 
@@ -80,6 +86,10 @@ class _File:
     removed: int = 0
     headed: bool = False
     """Its `---` and `+++` lines were read."""
+    bare: str = ""
+    """The whole name, where both sides have it, without a side's own first part."""
+    extends: bool = True
+    """Lines of git's header may follow: none stands behind a hunk or any other line."""
 
     def change(self) -> FileChange:
         path = self.new or self.old or self.named
@@ -101,14 +111,19 @@ class _Reader:
             line = self.lines[self.at]
             self.at += 1
             if line.startswith(b"diff --git "):
-                self.files.append(_File(named=_named(line[11:])))
+                self.files.append(_File(named=_named(line[11:]), bare=_same(line[11:])))
             elif line.startswith(b"--- ") and self._next_starts(b"+++ "):
                 self._header(line)
             elif line.startswith(b"@@ -"):
                 self._hunk(line)
-            elif not (self.files and self._extended(self.files[-1], line)):
+            elif not (self.files and self.files[-1].extends and self._extended(self.files[-1], line)):
+                self._close()
                 continue  # prose, or a line of an index
             self.last = self.at
+
+    def _close(self) -> None:
+        if self.files:
+            self.files[-1].extends = False
 
     def _next_starts(self, prefix: bytes) -> bool:
         return self.at < len(self.lines) and self.lines[self.at].startswith(prefix)
@@ -116,10 +131,12 @@ class _Reader:
     def _header(self, line: bytes) -> None:
         """`---` and `+++`: of the file that `diff --git` began, or of a new one."""
         if not self.files or self.files[-1].headed:
-            self.files.append(_File())
+            self.files.append(_File(extends=False))
         file = self.files[-1]
         file.headed = True
-        old, new = _side(line[4:]), _side(self.lines[self.at][4:])
+        sides = _name(line[4:]), _name(self.lines[self.at][4:])
+        old, new = map(_stripped, sides)
+        file.bare = _bare(*sides)
         self.at += 1
         file.old, file.new = old, new
         if not old:
@@ -139,11 +156,11 @@ class _Reader:
             file.mode = _word(line) if file.kind == "create" else file.mode
         elif line.startswith(b"new mode "):
             file.mode = _word(line)
-        elif line.startswith((b"rename from ", b"copy from ")):
+        elif line.startswith((b"rename from ", b"rename old ", b"copy from ")):
             file.kind = "rename" if line.startswith(b"rename") else "copy"
-            file.renamed_from = _unquoted(line.partition(b" from ")[2])
-        elif line.startswith((b"rename to ", b"copy to ")):
-            file.new = _unquoted(line.partition(b" to ")[2])
+            file.renamed_from = _unquoted(line.split(b" ", 2)[2])
+        elif line.startswith((b"rename to ", b"rename new ", b"copy to ")):
+            file.new = _unquoted(line.split(b" ", 2)[2])
         elif line.startswith(b"index ") and line.endswith(b" " + _SUBMODULE.encode()):
             file.mode = _SUBMODULE
         elif line.startswith(b"index ") and line.endswith(b" " + _SYMLINK.encode()):
@@ -159,10 +176,12 @@ class _Reader:
     def _binary(self, file: _File) -> None:
         """The literals and deltas up to the next file; base85 has no blank, so no header hides among them."""
         file.binary = True
+        self._close()
         while self.at < len(self.lines) and not self.lines[self.at].startswith((b"diff --git ", b"--- ")):
             self.at += 1
 
     def _hunk(self, line: bytes) -> None:
+        self._close()
         match = _HUNK.match(line)
         if match is None or not self.files:
             self._damaged("a hunk without counts" if self.files else "a hunk before any file")
@@ -197,6 +216,12 @@ class _Reader:
         self.damage = self.damage or f"{what} (line {self.at})"
 
 
+def patch_bytes(text: str) -> bytes:
+    """A patch as it was: what is no UTF-8 in it is there as lone surrogates. Others, as models write halves of an
+    emoji, stand for nothing that a file could hold."""
+    return _NO_BYTE.sub("\ufffd", text).encode("utf-8", "surrogateescape")
+
+
 def read_patch(data: bytes) -> PatchReading:
     """What the patch touches. Beyond the bounds nothing is read, and `problem` says so."""
     if len(data) > MAX_BYTES:
@@ -209,9 +234,12 @@ def read_patch(data: bytes) -> PatchReading:
     if len(reader.files) > MAX_FILES:
         return PatchReading(problem=f"the patch touches more than {MAX_FILES} files")
     changes = tuple(file.change() for file in reader.files)
+    bare = all(file.bare for file in reader.files)
+    if bare:
+        changes += tuple(replace(change, path=file.bare) for file, change in zip(reader.files, changes, strict=True))
     end = min(len(data), sum(map(len, lines[: reader.last])) + reader.last)
     headed = all(file.named for file in reader.files)
-    return PatchReading(changes, _problem(changes, data), reader.damage, end, headed, reader.missing)
+    return PatchReading(changes, _problem(changes, data), reader.damage, end, headed, bare, reader.missing)
 
 
 def _problem(changes: tuple[FileChange, ...], data: bytes) -> str:
@@ -235,15 +263,28 @@ def _word(line: bytes) -> str:
     return line.rsplit(b" ", 1)[1].decode("ascii", "replace").strip()
 
 
-def _side(raw: bytes) -> str:
-    """The path of a `---` or `+++` line, less its first part as `-p1` has it; empty for /dev/null."""
+def _name(raw: bytes) -> str:
+    """The whole path of a `---` or `+++` line; empty for /dev/null."""
     raw = raw.rstrip(b"\r")
     name = _unquoted(raw.rstrip(b"\t") if raw.startswith(b'"') else _DATE.sub(b"", raw.partition(b"\t")[0]))
-    return "" if name == "/dev/null" else _stripped(name)
+    return "" if name == "/dev/null" else name
+
+
+def _bare(old: str, new: str) -> str:
+    """The name that both sides have, or the one that there is; empty where a first part tells them apart."""
+    name = old or new
+    return "" if (old and new and old != new) or name.startswith(_PREFIXES) else name
+
+
+def _same(raw: bytes) -> str:
+    """The same of a `diff --git` line."""
+    raw = raw.rstrip(b"\r")
+    left, right = raw[: len(raw) // 2], raw[len(raw) // 2 + 1 :]
+    return _bare(_unquoted(left), _unquoted(right)) if left == right else ""
 
 
 def _stripped(name: str) -> str:
-    """Less the first part; an absolute path stays what it is."""
+    """Less the first part, as `-p1` has it; an absolute path stays what it is."""
     first, slash, rest = name.partition("/")
     return rest if slash and first else name
 

@@ -80,8 +80,10 @@ def _parts(blocks: list[_Block], texts: list[str]) -> bool:
 def _candidates(lines: list[str], depth: int = 0) -> list[_Block]:
     found: list[_Block] = []
     opened: _Block | None = None
-    for line in lines:
+    for number, line in enumerate(lines):
         begun = _opening(line, in_raw=opened is not None) if opened is None or opened.source == "raw" else None
+        if begun is None and opened is None and _is_header(lines[number : number + 3]):
+            begun = _Block("raw", lines=[line])
         if begun is not None:
             found.append(begun)
             opened = None if begun.closed else begun
@@ -108,6 +110,12 @@ def _opening(line: str, *, in_raw: bool) -> _Block | None:
     if not in_raw and line.startswith("diff --git "):
         return _Block("raw", lines=[line])
     return None
+
+
+def _is_header(lines: list[str]) -> bool:
+    """Whether a file of a diff begins there that diff(1) made."""
+    marks = ("--- ", "+++ ", "@@ -")
+    return len(lines) == len(marks) and all(map(str.startswith, lines, marks))
 
 
 def _indent(line: str) -> int:

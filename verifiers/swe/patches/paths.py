@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import configparser
+import posixpath
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from posixpath import basename
 
 _MAX_PATH = 4096
@@ -14,13 +15,41 @@ _SPECS = (".rb", ".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".php")
 """Of whose tests `spec` is the folder; in other languages it may hold the code."""
 _SETTINGS = """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml setup.cfg pyproject.toml
     noxfile.py .coveragerc runtests.py package.json .npmrc .yarnrc .yarnrc.yml .rspec phpunit.xml phpunit.xml.dist
-    CTestCustom.cmake"""
+    CTestCustom.cmake Gemfile go.mod go.work"""
 _CONFIG = frozenset(_SETTINGS.split())
 _OTHER_CONFIG = re.compile(
-    r"(?:^|/)(?:(?:jest|vitest|playwright|cypress|ava|karma)\.(?:conf|config|setup|preset|workspace)\.[a-z]{2,4}"
-    r"|\.(?:mocharc|jestrc|taprc|nycrc)(?:\.[a-z]{2,4})?|\.cargo/config(?:\.toml)?|\.mvn/.*)$"
+    r"(?:^|/)(?:(?:jest|vite|vitest|playwright|cypress|ava|karma|babel)"
+    r"\.(?:conf|config|setup|preset|workspace)\.[a-z]{2,4}"
+    r"|\.(?:mocharc|jestrc|taprc|nycrc|babelrc|swcrc)(?:\.[a-z]{2,4})?"
+    r"|\.cargo/config(?:\.toml)?|\.(?:mvn|yarn|bundle)/.*|\.pnp\.[a-z]{2,4})$"
 )
-"""Of runners of JavaScript, Rust and Java."""
+"""Of runners of JavaScript, Rust, Ruby and Java, and of what they translate tests with."""
+_TEST_FILES = re.compile(
+    r"[._-](?:test|spec)s?\.[cm]?[jt]sx?$|_(?:test|spec)\.rb$|(?:^|/)test_[^/]*\.(?:rb|c|cc|cpp|rs)$"
+    r"|_(?:test|unittest)\.(?:c|cc|cpp|rs|dart|exs)$"
+)
+"""Of languages that keep tests beside the code."""
+_LIBRARIES = re.compile(
+    r"(?:^|/)(?:node_modules|org/(?:junit|testng|hamcrest|assertj|mockito)|junit/framework|lib/(?:rspec|minitest)"
+    r"|vendor/(?:bin|phpunit|bundle|composer|github\.com/stretchr))(?:/|\.rb$)"
+)
+"""What tests check with, where the code of a repository would be found before the installed one."""
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "rake": ("Rakefile",),
+    "just": ("justfile", "Justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "grunt": ("Gruntfile.js", "Gruntfile.cjs"),
+    "gulp": ("gulpfile.js", "gulpfile.mjs", "gulpfile.cjs"),
+    "composer": ("composer.json",),
+    "invoke": ("tasks.py",),
+}
+"""Of programs that run what a file says, the files' names."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_WRAPPING = """bash sh dash zsh env time exec timeout nice nohup sudo run python python3 node ruby perl php deno bun npm
+    npx yarn pnpm uv poetry pipenv bundle xvfb-run"""
+_WRAPPERS = frozenset(_WRAPPING.split())
+"""Programs that run what follows them."""
 _STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
 _STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
 _RUNNERS = frozenset({"pytest", "_pytest", "py", "pluggy", "unittest", "iniconfig", "packaging", "nose", "coverage"})
@@ -54,16 +83,50 @@ def _is_git(part: str) -> bool:
 
 def is_test(path: str) -> bool:
     """Whether the path looks like a test's: in a folder of tests, or named as pytest's, Django's and Go's are."""
-    name = basename(path)
-    by_name = name.endswith(".py") and (
+    return _is_python_test(basename(path)) or is_go_test(path) or bool(folder_of_tests(path))
+
+
+def _is_python_test(name: str) -> bool:
+    return name.endswith(".py") and (
         name.startswith("test_") or name.endswith(("_test.py", "_tests.py")) or name in ("tests.py", "conftest.py")
     )
-    return by_name or is_go_test(path) or bool(folder_of_tests(path))
 
 
 def is_go_test(path: str) -> bool:
     """Whether Go compiles it with its package's tests: its `TestMain` runs them all, and no name may be there twice."""
     return path.endswith("_test.go")
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a runner may find tests in the path by its name. In Python a folder's name says less: `django/test` and
+    `testing` are code."""
+    if path.endswith(".py"):
+        return _is_python_test(basename(path))
+    return _TEST_FILES.search(path) is not None or is_test(path)
+
+
+def is_library(path: str) -> bool:
+    """Whether the path would stand for, or is, an installed library that tests check with."""
+    return _LIBRARIES.search(path) is not None
+
+
+def run_by(command: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The files of the repository that a shell command runs, and the names of those that its programs run."""
+    paths, names = set[str](), set[str]()
+    for part in re.split(r"[;&|()\n]+", command):
+        wrapped = False
+        for word in (word.strip("'\"") for word in part.split()):
+            names.update(_COMMANDS.get(basename(word), ()))
+            if word in ("-m", "-c"):
+                break
+            named = "/" in word and not word.startswith(("/", "-"))
+            if basename(word) in _WRAPPERS and not named:
+                wrapped = True
+            elif not (word.startswith("-") or word.isdigit() or _ASSIGNMENT.match(word)):
+                if posixpath.splitext(word)[1] or word.startswith("./") or (named and not wrapped):
+                    paths.add(posixpath.normpath(word))
+                break
+    return frozenset(path for path in paths if not refusal(path)), frozenset(names)
 
 
 def is_test_config(path: str) -> bool:

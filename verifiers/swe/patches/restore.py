@@ -8,15 +8,18 @@ from posixpath import basename
 from typing import Final
 
 from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
-from sandbox_gym.verifiers.swe.ids import files_of
-from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, read_patch
+from sandbox_gym.verifiers.swe.ids import dotted, files_of
+from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.paths import (
     folders_of_tests,
     is_go_test,
+    is_library,
     is_shadow,
     is_startup,
     is_test,
     is_test_config,
+    is_test_file,
+    run_by,
     top_of,
 )
 from sandbox_gym.verifiers.swe.task import SweTask
@@ -75,20 +78,23 @@ class RestorePlan:
     signs: Mapping[str, str] = field(default_factory=dict)
 
 
-def restore_plan(task: SweTask, changes: Iterable[FileChange], *, restore_config: bool = True) -> RestorePlan:
+def restore_plan(
+    task: SweTask, changes: Iterable[FileChange], *, restore_config: bool = True, command: str = ""
+) -> RestorePlan:
     """What to put back for a patch, and its signs. Test files are put back always: those of the test patch, those that
-    the ids name, and what is touched in their folders. Test configuration is, unless told otherwise. What the gold
+    the ids name, what is touched in their folders, and, where other tests may be of the row, what is named as tests
+    are. Test configuration is, unless told otherwise, and what `command`, which runs the tests, runs. What the gold
     patch touches too is the fix's own ground and stays."""
     changes = tuple(changes)
-    gold = read_patch(task.patch.encode("utf-8", "surrogateescape")).paths if task.patch else ()
-    ground = _Ground.of(task, gold)
+    gold = read_patch(patch_bytes(task.patch)).paths if task.patch else ()
+    ground = _Ground.of(task, gold, command)
     touched = tuple(dict.fromkeys((path, change.kind == "create") for change in changes for path in change.paths))
     back = list(dict.fromkeys(ground.own))
     kept = []
     for path, created in touched:
         if ground.goes_back(path, created=created, config=restore_config):
             back.append(path)
-        elif is_test(path) or is_test_config(path):
+        elif is_test(path) or ground.is_config(path):
             kept.append(path)
     return RestorePlan(tuple(dict.fromkeys(back)), tuple(dict.fromkeys(kept)), _signs(ground, changes, touched))
 
@@ -101,14 +107,28 @@ class _Ground:
     folders: tuple[str, ...]
     gold: frozenset[str]
     gold_tops: frozenset[str]
+    by_name: bool
+    """Tests are found by the names of their files, not by the row's."""
+    scripts: frozenset[str]
+    script_names: frozenset[str]
 
     @classmethod
-    def of(cls, task: SweTask, gold: tuple[str, ...]) -> _Ground:
-        own = (*task.test_files, *(files_of(task.ids) if task.runner == "pytest" else ()))
-        return cls(tuple(dict.fromkeys(own)), folders_of_tests(own), frozenset(gold), frozenset(map(top_of, gold)))
+    def of(cls, task: SweTask, gold: tuple[str, ...], command: str) -> _Ground:
+        named = files_of(task.ids) if task.runner == "pytest" else ()
+        modules = [path for path in _modules(task.ids) if path not in gold] if task.runner == "unittest" else ()
+        own = tuple(dict.fromkeys((*task.test_files, *named, *modules)))
+        tops, by_name = frozenset(map(top_of, gold)), task.runner != "pytest"
+        return cls(own, folders_of_tests(own), frozenset(gold), tops, by_name, *run_by(command))
 
     def is_tests(self, path: str) -> bool:
-        return path in self.own or path.startswith(self.folders) or is_go_test(path)
+        return path in self.own or path.startswith(self.folders) or is_go_test(path) or self.is_named(path)
+
+    def is_named(self, path: str) -> bool:
+        return self.by_name and is_test_file(path)
+
+    def is_config(self, path: str) -> bool:
+        ran = path in self.scripts or basename(path) in self.script_names
+        return ran or is_test_config(path) or (is_library(path) and not any(map(is_library, self.gold)))
 
     def goes_back(self, path: str, *, created: bool, config: bool) -> bool:
         if path in self.own:
@@ -119,7 +139,7 @@ class _Ground:
             return True
         if is_shadow(path) and not is_startup(path):
             return config and self.is_planted(path, created=created)
-        return config and is_test_config(path)
+        return config and self.is_config(path)
 
     def is_own_test(self, path: str) -> bool:
         """Whether a new file is a test of the answer's own, as fixes bring them: named as no test of the row's."""
@@ -129,6 +149,12 @@ class _Ground:
     def is_planted(self, path: str, *, created: bool) -> bool:
         """Whether a file with a runner's name is new, and not in the runner's own repository."""
         return created and top_of(path) not in self.gold_tops
+
+
+def _modules(ids: Iterable[str]) -> list[str]:
+    """The files that the tests of unittest's names are in."""
+    modules = {"/".join(dotted(test).split(".")[:-2]) for test in ids}
+    return [f"{module}{end}" for module in sorted(modules) if module for end in (".py", "/__init__.py")]
 
 
 def _signs(ground: _Ground, changes: tuple[FileChange, ...], touched: tuple[tuple[str, bool], ...]) -> dict[str, str]:
@@ -141,7 +167,7 @@ def _signs(ground: _Ground, changes: tuple[FileChange, ...], touched: tuple[tupl
         "patch_touches_test_config": [
             path
             for path, _ in touched
-            if is_test_config(path) and not is_startup(path) and not is_shadow(path) and path not in ground.gold
+            if ground.is_config(path) and not is_startup(path) and not is_shadow(path) and path not in ground.gold
         ],
         "patch_plants_startup_files": [path for path, _ in touched if is_startup(path) and path not in ground.gold],
         "patch_shadows_runner": [

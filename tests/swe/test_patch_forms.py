@@ -1,0 +1,64 @@
+"""Forms of a patch that are no git diff: they are found in an answer, and applied as they are meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox_gym.verifiers.swe import extract_patch, read_patch
+from tests.swe.test_patch_names import FILES, clean, prepared, repository
+
+HUNK = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+__all__ = ["repository"]
+
+
+def sides(old: str, new: str, *, headed: bool = False) -> str:
+    return (f"diff --git {old} {new}\n" if headed else "") + f"--- {old}\n+++ {new}\n{HUNK}"
+
+
+DIFFS = {
+    "git": sides("a/mod.py", "b/mod.py", headed=True),
+    "no prefix": sides("mod.py", "mod.py", headed=True),
+    "mnemonic": sides("i/mod.py", "w/mod.py", headed=True),
+    "diff -u": sides("a/mod.py", "b/mod.py"),
+    "diff -ru": "diff -ru old/mod.py new/mod.py\n" + sides("old/mod.py\t2024-01-01 00:00:00", "new/mod.py\t2024-01-01"),
+    "-p0": sides("mod.py", "mod.py"),
+    "./": sides("./mod.py", "./mod.py"),
+    "svn": "Index: mod.py\n" + "=" * 67 + "\n" + sides("mod.py\t(revision 1)", "mod.py\t(working copy)"),
+    "mail": "From 1 Mon Sep 17 00:00:00 2001\nSubject: x\n---\n mod.py | 2 +-\n\n"
+    + sides("a/mod.py", "b/mod.py", headed=True) + "-- \n2.39.5\n\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", DIFFS)
+@pytest.mark.parametrize(
+    "text", ["{}", "So:\n\n{}\nThat is all.\n", "```diff\n{}```\n", "<patch>\n{}</patch>", "- a\n- b\n\n{}"]
+)
+def test_every_form_is_found_and_applied(repository: Path, form: str, text: str) -> None:
+    found = extract_patch(text.format(DIFFS[form]))
+    assert found is not None
+    clean(repository)
+    assert prepared(repository, found.text) == 0, found.text
+    assert (repository / "mod.py").read_text() == FILES["mod.py"].replace("two", "2")
+    clean(repository)
+
+
+def test_names_without_a_side_are_read_in_both_ways(repository: Path) -> None:
+    """What is put back must not depend on which of them is meant."""
+    patch = sides("tests/test_a.py", "tests/test_a.py", headed=True).replace(HUNK, "@@ -1 +1 @@\n-x = 1\n+x = 2\n")
+    reading = read_patch(patch.encode())
+    assert reading.bare
+    assert set(reading.paths) == {"tests/test_a.py", "test_a.py"}
+    clean(repository)
+    assert prepared(repository, patch) == 0
+    assert (repository / "tests/test_a.py").read_text() == "x = 1\n"  # which is the row's
+    assert ".git" in read_patch(sides(".git/config", ".git/config").encode()).problem
+    assert "absolute" in read_patch(sides("/etc/passwd", "/etc/passwd").encode()).problem
+
+
+@pytest.mark.parametrize(
+    "text", ["--- a rule\n+++ b\nno hunk", "--- a\n\n+++ b\n@@ -1 +1 @@\n", "+++ b\n@@ -1 +1 @@\n"]
+)
+def test_words_that_look_like_a_header_are_none(text: str) -> None:
+    assert extract_patch(text) is None
