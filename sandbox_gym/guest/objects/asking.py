@@ -102,6 +102,10 @@ class Asking:
         it fail."""
         self.suspected = self.suspected or ("answer: %s" % why if self._objects else "")
 
+    def reordered(self):
+        """Record that a set has another order on the other end than here, which a test or an answer may go through."""
+        self.suspected = self.suspected or "answer: the order of a set that crossed is known in one process only"
+
     def given_nothing(self):
         """Record that the answer gave an array, a text or a container without items, where the test may hold for it
         whatever is expected (`numpy.allclose([], 3.0)`): a pass is no proof then."""
