@@ -85,8 +85,8 @@ def _replace(holder, items):
 def in_order(items, make):
     """(the set that `make` makes of a tuple's items, whether it gives them in this order): a set's order is that of its
     table, which its history made, and one of these histories mostly leads to it."""
-    wanted = [id(item) for item in items]
-    for history in (items, items[::-1], set(items), set(items[::-1])):
+    wanted, backwards = [id(item) for item in items], items[::-1]
+    for history in (items, backwards, set(items), set(backwards)):
         made = make(history)
         if [id(item) for item in made] == wanted:
             return made, True
