@@ -33,7 +33,7 @@ _PRELUDE = """
 """
 PRELUDE_NAMES = frozenset(_PRELUDE.split())
 """What the guest's import prelude gives to both ends."""
-_LIBRARIES = sys.stdlib_module_names | {"np", "numpy", "pd", "pandas", "plt", "scipy", "sympy", "nx", "requests"}
+_LIBRARIES = frozenset((*sys.stdlib_module_names, "np", "numpy", "pd", "pandas", "plt", "scipy", "sympy", "nx", "requests"))
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec", "compile", "__import__", "dir"))
 _FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
 """pytest's own, and open: they see what happens in the test's process only."""
@@ -145,7 +145,7 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     if shared:
         return f"the test reads {', '.join(sorted(shared))}, which the prompt gives to the answer to change"
     bound = bound_names(test)
-    free = set() if tests.style == "pytest" else _LIBRARIES - bound - bound_names(prompt) - {tests.entry_point}
+    free = frozenset() if tests.style == "pytest" else _LIBRARIES - bound - bound_names(prompt) - {tests.entry_point}
     for node in ast.walk(test):
         why = shared_state(node, aliases) or _why_node(node, called, bound) or _imported_there(node, free)
         if why:
@@ -171,7 +171,7 @@ def _why_node(node: ast.AST, called: set[str], bound: set[str]) -> str:
     return ""
 
 
-def _imported_there(node: ast.AST, free: set[str]) -> str:
+def _imported_there(node: ast.AST, free: frozenset[str]) -> str:
     """`free`: libraries' names that the row binds nowhere. In one file the answer's import of them is the test's, too:
     `np`, or the class that a module of the prelude is named after."""
     used = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Attribute) else None
