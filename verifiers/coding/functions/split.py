@@ -33,7 +33,8 @@ _PRELUDE = """
 """
 PRELUDE_NAMES = frozenset(_PRELUDE.split())
 """What the guest's import prelude gives to both ends."""
-_LIBRARIES = frozenset((*sys.stdlib_module_names, "np", "numpy", "pd", "pandas", "plt", "scipy", "sympy", "nx", "requests"))
+_ALIASES = ("np", "numpy", "pd", "pandas", "plt", "scipy", "sympy", "nx", "requests")
+_LIBRARIES = frozenset((*sys.stdlib_module_names, *_ALIASES))
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec", "compile", "__import__", "dir"))
 _FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
 """pytest's own, and open: they see what happens in the test's process only."""
