@@ -146,6 +146,7 @@ def sites_of(found: Found) -> tuple[Site, ...]:
 def _walk(body: Sequence[ast.stmt], reached: bool, depth: int) -> Iterator[Site]:
     if depth > _DEEPEST:
         return
+    run = _run_in(body, reached)
     for node in body:
         if isinstance(node, ast.Assert):
             yield Site(node, reached)
@@ -156,7 +157,7 @@ def _walk(body: Sequence[ast.stmt], reached: bool, depth: int) -> Iterator[Site]
         elif isinstance(node, ast.With | ast.AsyncWith):
             yield from _with(node, reached, depth)
         else:
-            for inner, certain in _blocks(node, reached):
+            for inner, certain in _blocks(node, node in run if isinstance(node, Function) else reached):
                 yield from _walk(inner, certain, depth + 1)
         reached = reached and not _may_leave(node)
 
@@ -192,7 +193,23 @@ def _blocks(node: ast.stmt, reached: bool) -> Iterator[tuple[list[ast.stmt], boo
         for case in node.cases:
             yield case.body, False
     elif isinstance(node, Function):
-        yield node.body, False
+        yield node.body, reached
+
+
+def _run_in(body: Sequence[ast.stmt], reached: bool) -> list[Function]:
+    """Functions without parameters that a later statement of the same body calls, and so runs (`def test_a(): ...`,
+    `test_a()`)."""
+    known: dict[str, Function] = {}
+    found: list[Function] = []
+    for node in body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(node, Function):
+            known[node.name] = node
+        elif reached and isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            found += [known[call.func.id]] if call.func.id in known and not call.args and not call.keywords else []
+        reached = reached and not _may_leave(node)
+    plain = [node for node in found if isinstance(node, ast.FunctionDef) and _runs(node, None, set())]
+    return [node for node in plain if not node.decorator_list and not ast.unparse(node.args)]
 
 
 def _goes_round(node: ast.For) -> bool:

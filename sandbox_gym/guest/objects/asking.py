@@ -28,7 +28,7 @@ _ARRAY_NAMES = frozenset(_ARRAY.split())
 """Methods of arrays that no builtin value has."""
 _ANY = (object, BaseException, Exception)
 _STEPS = ("next", "send", "throw", "anext", "close", "iter")
-_REVEALING = frozenset("sub rsub lt le gt ge contains".split())
+_REVEALING = frozenset("sub rsub isub lt le gt ge contains".split())
 """On an OPERATED object a test uses these where it expects a number of its own."""
 _VALUE_TYPES = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,

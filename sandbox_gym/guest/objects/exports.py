@@ -6,6 +6,7 @@ candidate may call a function of the test, but can't reach its globals or a fram
 """
 
 import inspect
+import math
 import operator
 import sys
 import types
@@ -45,7 +46,10 @@ DO = {
     "rpow": lambda target, other: other**target, "rmatmul": lambda target, other: other @ target,
     "rand": lambda target, other: other & target, "ror": lambda target, other: other | target,
     "rxor": lambda target, other: other ^ target,
-    "iadd": operator.iadd, "isub": operator.isub, "imul": operator.imul, "ior": operator.ior, "iand": operator.iand,
+    "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil,
+    **{name: getattr(operator, name) for name in (
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor"
+    ).split()},
 }  # fmt: skip
 """The operations on a handle, by name. The peer runs coroutines and asynchronous generators."""
 _NEVER = (types.FrameType, types.CodeType, types.TracebackType, types.ModuleType)
