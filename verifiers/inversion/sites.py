@@ -7,7 +7,7 @@ false "certain" costs an honest answer's reward.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -59,7 +59,7 @@ def find(tree: ast.Module, test: str) -> Found | None:
         return None
     words = {word for mark in marks for word in _words(mark)}
     words |= {word for body in (tree.body, *(holder.body for holder in holders)) for word in _before_tests(body)}
-    certain = not any("skip" in word.lower() or "xfail" in word for word in words) and _runs(function, owner, words)
+    certain = not any("skip" in word.lower() or "xfail" in word for word in words) and runs(function, owner, words)
     return Found(function, certain, owner is not None and _function(owner.body, name) is not function)
 
 
@@ -113,14 +113,14 @@ def _inherited(tree: ast.Module, owner: ast.ClassDef, name: str, depth: int) -> 
     return None
 
 
-def _runs(function: Function, owner: ast.ClassDef | None, marks: set[str]) -> bool:
+def runs(function: Function, owner: ast.ClassDef | None = None, marks: Collection[str] = ()) -> bool:
     """Not a generator or a coroutine, whose body may never run."""
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function)):
         return False
     if isinstance(function, ast.FunctionDef):
         return True
     bases = {word for base in (owner.bases if owner else ()) for word in _words(base)}
-    return "IsolatedAsyncioTestCase" in bases or bool({"asyncio", "anyio", "trio"} & marks)
+    return "IsolatedAsyncioTestCase" in bases or bool({"asyncio", "anyio", "trio"}.intersection(marks))
 
 
 def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -208,8 +208,7 @@ def _run_in(body: Sequence[ast.stmt], reached: bool) -> list[Function]:
         elif reached and isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             found += [known[call.func.id]] if call.func.id in known and not call.args and not call.keywords else []
         reached = reached and not _may_leave(node)
-    plain = [node for node in found if isinstance(node, ast.FunctionDef) and _runs(node, None, set())]
-    return [node for node in plain if not node.decorator_list and not ast.unparse(node.args)]
+    return [node for node in found if runs(node) and not node.decorator_list and not ast.unparse(node.args)]
 
 
 def _goes_round(node: ast.For) -> bool:

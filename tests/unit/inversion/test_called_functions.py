@@ -37,3 +37,24 @@ def test_by_form(call: str, head: str) -> None:
             assert callable(check)
             with pytest.raises(AssertionError):
                 check(lambda _: 10)
+
+
+CALLERS = {
+    "inner(f)": True,
+    "inner()": True,
+    "inner(f, 1)": False,
+    "inner(x=f)": False,
+    "if f:\n        inner(f)": False,
+    "print(inner)": False,
+}
+
+
+@pytest.mark.parametrize("call", CALLERS)
+def test_a_function_of_the_file_is_certain_where_it_gets_what_the_test_got(call: str) -> None:
+    for head, plain in (("def inner(g=None, x=None):", True), ("@mark\ndef inner(g):", False)):
+        source = f"{head}\n    assert f(1) == 10\n\ndef check(f):\n    {call}\n"
+        found = [
+            one for one in variants_of(source, "check") if one.line == source[: source.index("== 10")].count("\n") + 1
+        ]
+        assert {one.certain for one in found} <= {CALLERS[call] and plain}, source
+        assert found or "print" in call
