@@ -107,3 +107,22 @@ async def test_right_answers_pass_and_wrong_ones_fail(name: str, judge: Judge) -
 async def test_patches_of_the_module_reach_the_answer(name: str, judge: Judge) -> None:
     verdict = await judge(textwrap.dedent(IGNORES_PATCHES), ROWS[name][0])
     assert (verdict.reward, verdict.failure_reason) == (0.0, "wrong_answer"), verdict.tests
+
+
+FORGED = """
+class np:
+    allclose = staticmethod(lambda *values: True)
+    array = staticmethod(lambda values: values)
+
+def scale(x, k):
+    return x
+"""
+
+
+async def test_a_library_that_only_the_answer_can_import_is_not_believed(judge: Judge) -> None:
+    test = "def check(candidate):\n    assert np.allclose(candidate(np.array([1, 2]), 2), [2, 4])\n"
+    row: dict[str, object] = {"test": test, "entry_point": "scale"}
+    right = await judge("import numpy as np\n\ndef scale(x, k):\n    return x * k", row)
+    assert (right.reward, right.integrity) == (1.0, "in_process"), right.tests
+    assert right.integrity_reason == "row: the test uses np, which only an answer imports"
+    assert (await judge(FORGED, row)).reward == 0.0

@@ -7,7 +7,7 @@ false "certain" costs an honest answer's reward.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -59,7 +59,7 @@ def find(tree: ast.Module, test: str) -> Found | None:
         return None
     words = {word for mark in marks for word in _words(mark)}
     words |= {word for body in (tree.body, *(holder.body for holder in holders)) for word in _before_tests(body)}
-    certain = not any("skip" in word.lower() or "xfail" in word for word in words) and _runs(function, owner, words)
+    certain = not any("skip" in word.lower() or "xfail" in word for word in words) and runs(function, owner, words)
     return Found(function, certain, owner is not None and _function(owner.body, name) is not function)
 
 
@@ -113,14 +113,14 @@ def _inherited(tree: ast.Module, owner: ast.ClassDef, name: str, depth: int) -> 
     return None
 
 
-def _runs(function: Function, owner: ast.ClassDef | None, marks: set[str]) -> bool:
+def runs(function: Function, owner: ast.ClassDef | None = None, marks: Collection[str] = ()) -> bool:
     """Not a generator or a coroutine, whose body may never run."""
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function)):
         return False
     if isinstance(function, ast.FunctionDef):
         return True
     bases = {word for base in (owner.bases if owner else ()) for word in _words(base)}
-    return "IsolatedAsyncioTestCase" in bases or bool({"asyncio", "anyio", "trio"} & marks)
+    return "IsolatedAsyncioTestCase" in bases or bool({"asyncio", "anyio", "trio"}.intersection(marks))
 
 
 def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -146,6 +146,7 @@ def sites_of(found: Found) -> tuple[Site, ...]:
 def _walk(body: Sequence[ast.stmt], reached: bool, depth: int) -> Iterator[Site]:
     if depth > _DEEPEST:
         return
+    run = _run_in(body, reached)
     for node in body:
         if isinstance(node, ast.Assert):
             yield Site(node, reached)
@@ -156,7 +157,7 @@ def _walk(body: Sequence[ast.stmt], reached: bool, depth: int) -> Iterator[Site]
         elif isinstance(node, ast.With | ast.AsyncWith):
             yield from _with(node, reached, depth)
         else:
-            for inner, certain in _blocks(node, reached):
+            for inner, certain in _blocks(node, node in run if isinstance(node, Function) else reached):
                 yield from _walk(inner, certain, depth + 1)
         reached = reached and not _may_leave(node)
 
@@ -192,7 +193,22 @@ def _blocks(node: ast.stmt, reached: bool) -> Iterator[tuple[list[ast.stmt], boo
         for case in node.cases:
             yield case.body, False
     elif isinstance(node, Function):
-        yield node.body, False
+        yield node.body, reached
+
+
+def _run_in(body: Sequence[ast.stmt], reached: bool) -> list[Function]:
+    """Functions without parameters that a later statement of the same body calls, and so runs (`def test_a(): ...`,
+    `test_a()`)."""
+    known: dict[str, Function] = {}
+    found: list[Function] = []
+    for node in body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(node, Function):
+            known[node.name] = node
+        elif reached and isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            found += [known[call.func.id]] if call.func.id in known and not call.args and not call.keywords else []
+        reached = reached and not _may_leave(node)
+    return [node for node in found if runs(node) and not node.decorator_list and not ast.unparse(node.args)]
 
 
 def _goes_round(node: ast.For) -> bool:

@@ -13,7 +13,7 @@ from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant, edited
 from sandbox_gym.verifiers.inversion.expected import names_of
 from sandbox_gym.verifiers.inversion.forms import Forms
 from sandbox_gym.verifiers.inversion.module import Module, module_of
-from sandbox_gym.verifiers.inversion.sites import Found, Function, Site, find, sites_of
+from sandbox_gym.verifiers.inversion.sites import Found, Function, Site, find, runs, sites_of
 from sandbox_gym.verifiers.inversion.text import UNPARSEABLE, SourceText, block_parses
 
 __all__ = ["Edit", "Kind", "Variant", "edited", "variants_of"]
@@ -136,13 +136,22 @@ def _block(text: SourceText, function: Function, variant: Variant) -> tuple[int,
 
 
 def _helpers(tree: ast.Module, function: Function, sites: Iterable[Site]) -> Iterator[Found]:
-    """Functions of the same file that the test calls to assert: uncertain, since their arguments are unknown."""
-    called = {_called(site.node) for site in sites if isinstance(site.node, ast.Call)}
+    """Functions of the same file that the test calls to assert: uncertain, since their arguments are unknown, but for
+    those to which it passes what it was given (`test_a(candidate)`)."""
+    calls = [(site.node, site.certain) for site in sites if isinstance(site.node, ast.Call)]
+    called = {_called(call) for call, _ in calls}
+    given = {one.arg for one in function.args.args}
+    sure = {
+        _called(call)
+        for call, certain in calls
+        if certain and not call.keywords and given.issuperset(map(ast.unparse, call.args))
+    }
     for node in tree.body:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]
         for each in inside:
             if isinstance(each, Function) and each is not function and each.name in called:
-                yield Found(each, False, True)
+                plain = each is node and not each.decorator_list and runs(each)
+                yield Found(each, plain and each.name in sure, True)
 
 
 def _called(call: ast.Call) -> str:

@@ -28,7 +28,7 @@ _ARRAY_NAMES = frozenset(_ARRAY.split())
 """Methods of arrays that no builtin value has."""
 _ANY = (object, BaseException, Exception)
 _STEPS = ("next", "send", "throw", "anext", "close", "iter")
-_REVEALING = frozenset("sub rsub lt le gt ge contains".split())
+_REVEALING = frozenset("sub rsub isub lt le gt ge contains".split())
 """On an OPERATED object a test uses these where it expects a number of its own."""
 _VALUE_TYPES = (
     str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range, memoryview, slice,
@@ -101,6 +101,10 @@ class Asking:
         """Record what one process would show otherwise, where the row uses objects: why the test is run in one, should
         it fail."""
         self.suspected = self.suspected or ("answer: %s" % why if self._objects else "")
+
+    def reordered(self):
+        """Record that a set has another order on the other end than here, which a test or an answer may go through."""
+        self.suspected = self.suspected or "answer: the order of a set that crossed is known in one process only"
 
     def given_nothing(self):
         """Record that the answer gave an array, a text or a container without items, where the test may hold for it

@@ -6,6 +6,7 @@ candidate may call a function of the test, but can't reach its globals or a fram
 """
 
 import inspect
+import math
 import operator
 import sys
 import types
@@ -45,11 +46,21 @@ DO = {
     "rpow": lambda target, other: other**target, "rmatmul": lambda target, other: other @ target,
     "rand": lambda target, other: other & target, "ror": lambda target, other: other | target,
     "rxor": lambda target, other: other ^ target,
-    "iadd": operator.iadd, "isub": operator.isub, "imul": operator.imul, "ior": operator.ior, "iand": operator.iand,
+    "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil,
+    **{name: getattr(operator, name) for name in (
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor"
+    ).split()},
 }  # fmt: skip
 """The operations on a handle, by name. The peer runs coroutines and asynchronous generators."""
 _NEVER = (types.FrameType, types.CodeType, types.TracebackType, types.ModuleType)
 _INNER = ("_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+
+
+def _key(value):
+    """What tells an object from others: a bound method is made anew at each look, and equal to itself."""
+    if type(value) is types.MethodType:
+        return (id(value.__self__), id(value.__func__))
+    return (id(value.__self__), value.__name__) if type(value) is types.BuiltinMethodType else id(value)
 
 
 class Exports:
@@ -73,7 +84,7 @@ class Exports:
             raise TooMuch("more than %d handles" % MAX_HANDLES)
         self._next += 1
         self._mine[self._next] = value
-        self._numbers[id(value)] = self._next
+        self._numbers[_key(value)] = self._next
         return self._next
 
     def mine(self, number):
@@ -85,7 +96,7 @@ class Exports:
         """Forget handles whose descriptions were not sent."""
         for one in descriptions:
             value = self._mine.pop(one["n"], None)
-            self._numbers.pop(id(value), None)
+            self._numbers.pop(_key(value), None)
             self.classes.take_back(one["n"])
 
     def own(self, value):
@@ -97,7 +108,7 @@ class Exports:
         number = self._stand_ins.get(id(value))
         if number is not None:
             return ["h", 1, number]
-        number = self._numbers.get(id(value))
+        number = self._numbers.get(_key(value))
         return None if number is None else ["h", 0, number]
 
     def export(self, value, writer):

@@ -56,6 +56,8 @@ class Graph:
                 [number, self._shared[number].tag if number in new else None, content]
                 for number, content in writer.contents.items()
             ]
+        if writer.reordered:
+            self.exports.asking.reordered()
         if writer.flattened and not self.wary:
             message["flat"] = writer.flattened
         if writer.descriptions:
@@ -125,6 +127,8 @@ class Graph:
             values = [reader.value(message[name]) for name in names]
             if self.wary and (nothing or (reader.empty and "value" in names)):
                 self.exports.asking.given_nothing()
+            if self.wary and reader.reordered:
+                self.exports.asking.reordered()
             for number in message.get("drop", ()):
                 self._forget(number)
             return values

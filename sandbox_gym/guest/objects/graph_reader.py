@@ -19,6 +19,8 @@ class Reader:
         self._waiting, self._fresh, self._instances = {}, set(), []
         self.empty = False
         """Whether the other end made or left a text, an array or a container without items."""
+        self.reordered = False
+        """Whether a set has another order than on the other end."""
 
     def announce(self, contents):
         """Register the shared objects of the message, so that references to them resolve."""
@@ -93,7 +95,8 @@ class Reader:
             kind = kinds.KINDS[tag]
             counts = bool(value) or self._graph.is_theirs(number)
             self._hashing += kind.keys_hash
-            kind.fill(value, tuple(self.value(form) for form in content))
+            if kind.fill(value, tuple(self.value(form) for form in content)) is False:
+                self.reordered = True
             self._hashing -= kind.keys_hash
             self.empty = self.empty or (counts and not value)
             if self._graph.wary and tag == "builtins.SimpleNamespace":
@@ -154,8 +157,9 @@ class Reader:
             return tuple([self.value(item) for item in form[1]])
         if tag == "fs":
             self._hashing += 1
-            made = frozenset([self.value(item) for item in form[1]])
+            made, same = kinds.in_order(tuple([self.value(item) for item in form[1]]), frozenset)
             self._hashing -= 1
+            self.reordered = self.reordered or not same
             return made
         if tag == "f":
             return float_of(form[1])

@@ -17,6 +17,8 @@ class Writer:
         self.contents, self.new, self.descriptions = {}, [], []
         self.flattened = ""
         """The class of an instance that crossed as the builtin it holds."""
+        self.reordered = False
+        """Whether a new set will have another order on the other end."""
 
     def form(self, value):
         kind = type(value)
@@ -154,6 +156,8 @@ class Writer:
         while self._queue:
             number, value, tag = self._queue.pop()
             self.contents[number] = self._content(value, tag)
+            if self._graph.wary and type(value) in (set, frozenset):
+                self.reordered = self.reordered or not kinds.in_order(tuple(value), type(value))[1]
 
     def _content(self, value, tag):
         self._depth = 0

@@ -82,6 +82,17 @@ def _replace(holder, items):
     holder.update(items)
 
 
+def in_order(items, make):
+    """(the set that `make` makes of a tuple's items, whether it gives them in this order): a set's order is that of its
+    table, which its history made, and one of these histories mostly leads to it."""
+    wanted, backwards = [id(item) for item in items], items[::-1]
+    for history in (items, backwards, set(items), set(backwards)):
+        made = make(history)
+        if [id(item) for item in made] == wanted:
+            return made, True
+    return make(items), False
+
+
 def _pairs(parts):
     """The parts. Raises CannotCross where one is no pair."""
     if not all(type(part) is tuple and len(part) == 2 for part in parts):
@@ -98,7 +109,13 @@ def _fill_dict(value, parts):
 
 
 def _fill_set(value, parts):
-    _replace(value, parts)
+    """Whether it has its items in their order."""
+
+    def fill(items):
+        _replace(value, items)
+        return value
+
+    return in_order(parts, fill)[1]
 
 
 def _fill_bytearray(value, parts):

@@ -319,7 +319,8 @@ def _binary(name):
     return method
 
 
-for _name in ("neg", "pos", "abs", "invert", "round", "getitem", "setitem", "delitem", "reversed"):
+for _name in ("neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "getitem", "setitem", "delitem",
+              "reversed"):  # fmt: skip
     setattr(RemoteObject, "__%s__" % _name, _unary(_name))
 for _name, _kind in (
     ("len", int), ("str", str), ("repr", str), ("format", str), ("int", int), ("float", float), ("index", int),
@@ -329,5 +330,6 @@ for _name, _kind in (
 for _name in (
     "lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rtruediv"
     " rfloordiv rmod rpow rmatmul rand ror rxor"
+    " iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor"
 ).split():
     setattr(RemoteObject, "__%s__" % _name, _binary(_name))

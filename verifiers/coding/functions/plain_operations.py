@@ -109,6 +109,17 @@ def _of_scalar(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _listed(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """A set of several items has an order, which only its own process knows."""
+
+    def made(*items: Any) -> object:
+        if any(isinstance(one, set | frozenset) and len(one) > 1 for one in items):
+            raise NoPlainValue
+        return kind(*items)
+
+    return made
+
+
 def _rounded(value: object, ndigits: int | None = None) -> object:
     if not is_number(value) or (ndigits is not None and abs(ndigits) > _MAX_DIGITS):
         raise NoPlainValue
@@ -125,7 +136,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "int": _of_scalar(int),
     "isinstance": isinstance,
     "len": len,
-    "list": list,
+    "list": _listed(list),
     "math.isclose": math.isclose,
     "max": max,
     "min": min,
@@ -133,7 +144,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "set": lambda *items: set_of(*items) if items else set(),
     "sorted": sorted,
     "str": _of_scalar(str),
-    "tuple": tuple,
+    "tuple": _listed(tuple),
     "type": lambda value: type(value),
 }
 """What a test may ask of values beside operators."""

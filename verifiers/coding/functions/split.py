@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import datetime
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,6 +33,8 @@ _PRELUDE = """
 """
 PRELUDE_NAMES = frozenset(_PRELUDE.split())
 """What the guest's import prelude gives to both ends."""
+_ALIASES = ("np", "numpy", "pd", "pandas", "plt", "scipy", "sympy", "nx", "requests")
+_LIBRARIES = frozenset((*sys.stdlib_module_names, *_ALIASES))
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec", "compile", "__import__", "dir"))
 _FIXTURES = frozenset(("capsys", "capfd", "monkeypatch", "tmp_path", "tmpdir", "caplog", "recwarn", "open"))
 """pytest's own, and open: they see what happens in the test's process only."""
@@ -142,8 +146,9 @@ def _why_not(tests: CheckTests, prompt: ast.Module, test: ast.Module, called: se
     if shared:
         return f"the test reads {', '.join(sorted(shared))}, which the prompt gives to the answer to change"
     bound = bound_names(test)
+    free = frozenset() if tests.style == "pytest" else _LIBRARIES - bound - bound_names(prompt) - {tests.entry_point}
     for node in ast.walk(test):
-        why = shared_state(node, aliases) or _why_node(node, called, bound)
+        why = shared_state(node, aliases) or _why_node(node, called, bound) or _imported_there(node, free)
         if why:
             return why
     return ""
@@ -165,6 +170,18 @@ def _why_node(node: ast.AST, called: set[str], bound: set[str]) -> str:
         if node.value.id in called and node.attr.startswith("__") and node.attr not in _READ_APART:
             return f"the test reads {node.value.id}.{node.attr}"
     return ""
+
+
+def _imported_there(node: ast.AST, free: frozenset[str]) -> str:
+    """`free`: libraries' names that the row binds nowhere. In one file the answer's import of them is the test's, too:
+    `np`, or the class that a module of the prelude is named after."""
+    used = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Attribute) else None
+    if not isinstance(used, ast.Name) or used.id not in free:
+        return ""
+    is_module = isinstance(node, ast.Attribute) and (used.id != "datetime" or hasattr(datetime, node.attr))
+    if is_module is (used.id in PRELUDE_NAMES):
+        return ""
+    return f"the test uses {used.id}, which only an answer imports"
 
 
 def _stubs(prompt: ast.Module) -> set[str]:

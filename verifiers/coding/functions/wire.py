@@ -53,10 +53,9 @@ def encode(value: object) -> object:
         return ["d", [[encode(key), encode(item)] for key, item in value.items()]]
     if isinstance(value, bytes):
         return ["b", base64.b64encode(value).decode("ascii")]
-    if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value  # always the same text
-        return [_TAGS[type(value)], [encode(item) for item in items]]
-    raise TypeError(f"{type(value).__name__} is no literal's value")
+    if isinstance(value, list | tuple) or (isinstance(value, set | frozenset) and len(value) < 2):
+        return [_TAGS[type(value)], [encode(item) for item in value]]
+    raise TypeError(f"a {type(value).__name__} is no literal, or its items have another order elsewhere")
 
 
 def parse_reply(channel: bytes) -> dict[str, object]:
