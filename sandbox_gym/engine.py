@@ -171,7 +171,11 @@ class Engine:
             async def passed(index: int, outcome: StepOutcome) -> bool:
                 return await judging.passed(verifier, task, index, outcome)
 
-            result = await self.runner.run(plan, passed, caller)
+            try:
+                result = await self.runner.run(plan, passed, caller)
+            except Unavailable as error:
+                self.metrics.count_none(error)
+                raise
             started = time.perf_counter()
             with traces.span("judge"):
                 state = result.state or State((), "none", self.provider_name)

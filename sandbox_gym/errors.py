@@ -79,6 +79,8 @@ class Unavailable(SandboxGymError):
     """What was judged of this verify before it was raised: the runs before the one that has no verdict."""
     log: str = ""
     """A file of this machine with all that was printed before it, where there is one."""
+    counted = False
+    """Whether the metric of requests without a verdict has it."""
 
 
 @dataclass(frozen=True, slots=True)

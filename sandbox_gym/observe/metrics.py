@@ -91,6 +91,12 @@ class Metrics:
         for phase, phase_s in timings_s.items():
             self.phases.labels(phase).observe(phase_s)
 
+    def count_none(self, error: Unavailable) -> None:
+        """Count a request that ended without a verdict, once, wherever its error passes."""
+        if not error.counted:
+            error.counted = True
+            self.no_verdicts.labels(error.failure_kind).inc()
+
     def _count_radar(self, totals: Totals) -> None:
         """The radar's counts as counters, by tenant."""
         for name, text, counts in (

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from sandbox_gym.verifiers.math import MathOptions
+from sandbox_gym.verifiers.math import MathOptions, rewrite_pair
 from tests.math.library import judged
 
 
@@ -140,3 +140,8 @@ def test_a_unit_behind_a_number_stays_one(unit: str, number: str) -> None:
     assert equal(number, f"{number} {unit}")
     assert equal(f"y={number}", f"y={number}\\text{{ {unit}}}")
     assert equal(f"{number}\\text{{ {unit}}}", number)
+
+
+@pytest.mark.parametrize("text", ["\\le " * 5000 + "5 t", "5 " * 10_000 + "q", " " * 20_000 + "x", "3 " + "s" * 20_000])
+def test_a_long_text_takes_no_longer_than_its_length(text: str) -> None:
+    assert rewrite_pair("3t", text)

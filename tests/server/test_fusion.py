@@ -328,3 +328,4 @@ def test_no_run_is_504_which_verl_tries_again(tmp_path: Path) -> None:
         assert (status, document["status"], document["run_result"]) == (504, "SandboxError", None)
         body = {"completion": "```python\nprint(1)\n```", "config": {"provided_data": {"test": CASES}}}
         assert client.post("/submit", json=body).status_code == 504
+        assert 'sandbox_gym_no_verdicts_total{kind="provider_down"} 1.0' in client.get("/metrics").text

@@ -54,10 +54,8 @@ _BINOM_PAIR = re.compile(r"\\binom ?([A-Za-z0-9]) ?([A-Za-z0-9])")
 _CURRENT = re.compile(r"(\\[A-Za-z]+)|I(?= ?_)")
 _TO_THE_T = re.compile(r"(?<!matrix\})\^ ?(?:\{ ?T ?\}|T)")
 """math-verify reads I_1 and I_2 as unit matrices, and drops ^T."""
-_LAST = re.compile(
-    r"^((?:[^=<>]*(?:[=<>]|\\(?:le|ge|ne|approx)(?![A-Za-z])))?)(.*[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)\s*$",
-    re.S,
-)
+_RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|approx)(?![A-Za-z])")
+_LAST = re.compile(r"(?<=[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)$")
 _FORMULA = re.compile(r"\\(?!(?:frac|sqrt|pi|ln|log|exp|circ|binom)(?![A-Za-z]))[A-Za-z]+")
 _LETTERS = re.compile(r"\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
@@ -110,10 +108,12 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
 def _last_factor(text: str, other: str) -> str:
     """The text with its last factor in braces where that is no unit: math-verify drops the t of `\\cos \\omega t`, and
     the ab of `\\frac{1}{2}ab`. A unit stands behind numbers alone, and the other text has no such letter."""
-    found = _LAST.match(text)
+    found = _LAST.search(text.rstrip())
     if not found:
         return text
-    head, body, last = found.groups()
+    relation = _RELATION.search(text)
+    at = relation.end() if relation else 0
+    head, body, last = text[:at], text[at : found.start()], found[1]
     named = set(_LETTERS.findall(head.rpartition("(")[2] + other))
     is_unit = not any(_LETTERS.findall(body)) and not _FORMULA.search(body) and not set(last) & named
     return text if is_unit else f"{head}{body}{{{last}}}"

@@ -243,7 +243,7 @@ class GymHost:
             fault = fault_of_ours(error) if known else None
             if fault is None:
                 raise
-            engine.metrics.no_verdicts.labels(fault.failure_kind).inc()
+            engine.metrics.count_none(fault)
             return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, fault), fault)
         self._failed.forget(request, cookie_id)
         note({"replayed": answered.replayed})

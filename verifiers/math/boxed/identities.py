@@ -1,5 +1,5 @@
 """Whether two expressions with variables are one function, or two ways to write one family of functions: by their
-values. Runs in a box, beside library.py, where the library's own simplification found no equality.
+values. Runs in a box, beside library.py, before the library's own simplification, which takes longer and sees less.
 
 Values at chosen points can tell functions apart, never prove them equal; but an answer that is another function and
 agrees with the gold in all digits at all points can only be written by who knows the gold.
@@ -15,6 +15,10 @@ EXACT = mpmath.mpf("1e-40")
 VALUES = ("-2.3719", "-1.2863", "-0.7341", "-0.4127", "0.3719", "0.6823", "1.4177", "2.6129", "3.8731")
 FEWEST = 3
 """Points at which both must have a value."""
+LARGEST = 1e12
+"""Values beyond it are not compared: `e^{100} x + 1` and `e^{100} x` have 43 digits in common."""
+CLEAR = 1e-10
+"""By so much values must differ at least, relative to their size: they may be what is left of larger ones."""
 CONSTANT = re.compile(r"[cC]_\{?[0-9]\}?")
 WHOLE = ("k", "l", "m", "n", "N")
 STEPWISE = (sympy.Sum, sympy.Product)
@@ -49,7 +53,8 @@ def same_function(gold, answer):
     if len(counted) < FEWEST:
         return None
     unlike = [pair for pair in counted if not _near(*pair)]
-    return False if any(all(map(_is_real, pair)) for pair in unlike) else None if unlike else True
+    far = (abs(one - other) > max(abs(one), abs(other)) * CLEAR for one, other in filter(_are_real, unlike))
+    return False if any(far) else None if unlike else True
 
 
 def same_family(gold, answer):
@@ -117,7 +122,7 @@ def _parts(expression, constants):
 def _spans(columns, target):
     """Whether the target is a sum of multiples of the columns, which are independent of each other."""
     with mpmath.workdps(DIGITS):
-        size = mpmath.norm(mpmath.matrix(target))
+        size = max(1, mpmath.norm(mpmath.matrix(target)))
         try:
             _factors, rest = mpmath.qr_solve(mpmath.matrix(list(zip(*columns, strict=True))), mpmath.matrix(target))
         except (ZeroDivisionError, ValueError):
@@ -126,12 +131,17 @@ def _spans(columns, target):
 
 
 def _value(expression, point):
-    """A complex number; None where there is none."""
+    """A complex number; None where there is none, or it is too large."""
     found = expression.subs(point).doit().evalf(DIGITS, maxn=2 * DIGITS)
     if not found.is_number or not found.is_finite:
         return None
     with mpmath.workdps(DIGITS):
-        return mpmath.mpmathify(found)
+        value = mpmath.mpmathify(found)
+        return value if abs(value) <= LARGEST else None
+
+
+def _are_real(pair):
+    return all(map(_is_real, pair))
 
 
 def _is_real(value):

@@ -23,7 +23,7 @@ PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43,
 OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, which only the answer fills
 ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
-APPLY_S = 30  # of CPU time: hunks that fit nowhere take hours in a long file
+APPLY_S = 30  # of CPU time, for the answer's patch alone: hunks that fit nowhere take hours in a long file
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 PATCH = ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5"]
@@ -36,12 +36,12 @@ def limited():
     resource.setrlimit(resource.RLIMIT_CPU, (APPLY_S, 2 * APPLY_S))
 
 
-def run(*argv, again=False):
+def run(*argv, again=False, limit=None):
     done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limited
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limit
     )
     sys.stderr.buffer.write(done.stdout)
-    if done.returncode == -signal.SIGXCPU:
+    if limit and done.returncode == -signal.SIGXCPU:
         sys.stderr.write("%s took over %d s of CPU time\n" % (argv[0], APPLY_S))
         fail(PATCH_FAILED)
     sys.stderr.flush()
@@ -50,7 +50,7 @@ def run(*argv, again=False):
     if done.returncode == 0 or again:
         return done.returncode == 0
     words = done.stdout.decode("utf-8", "replace")  # a patch may hold such words, and wins another try by them
-    return any(os.strerror(number) in words for number in SHORT) and run(*argv, again=True)
+    return any(os.strerror(number) in words for number in SHORT) and run(*argv, again=True, limit=limit)
 
 
 def hindered(why):
@@ -79,7 +79,7 @@ def apply(path, ways, names=None, headed=True):
             run("git", "clean", "-fdq")
         by_git = way[0] == "git"
         before = states(names, headed and by_git)
-        applied = run(*way, path)
+        applied = run(*way, path, limit=None if names is None else limited)
         if names is not None and (applied or not by_git):  # before git runs again: its own files can make it run others
             changed = {name for name, _ in states(names, headed and by_git) ^ before}
             changed |= named_by_git(way, path) if by_git else set()
