@@ -18,7 +18,7 @@ SandboxGymError
     ├── SandboxShort        a session's sandbox lacks processes, memory or descriptors for a call
     ├── SnapshotGone        what a plan begins from went with the machine that had it
     ├── JournalDown         a verdict can't be kept as it must be
-    ├── InternalError       an error of this program, logged by its id
+    ├── InternalError       an error of this program, logged by its id                   (HTTP 500)
     └── DeadlineExceeded    the request's time is up before a verdict
 """
 

@@ -15,8 +15,10 @@ import structlog
 from fastapi import FastAPI
 from itsdangerous import BadSignature
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox_gym.config import Settings
@@ -32,6 +34,7 @@ from sandbox_gym.server.dashboard.wiring import ServerDashboard, is_loopback, se
 from sandbox_gym.server.nemo_gym.host import SESSION_ID_KEY, GymHost
 from sandbox_gym.server.nemo_gym.verify_recorder import Answered, VerifyRecorder
 from sandbox_gym.server.protocol.dataset import Dataset
+from sandbox_gym.server.protocol.exchange import reply
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.protocol.single_flight import Once
 from sandbox_gym.server.swe_rex.routes import SweRex, is_upload
@@ -87,6 +90,8 @@ def build_app(
 
     # a redirect's Location would be made of whatever Host a client sends
     app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
+    for status in (404, 405):
+        app.add_exception_handler(status, _unrouted)
     host.add_routes(app, () if shown is None else server_operations())
     if dataset is None:
         app.router.routes.append(SweRex(resources, host).route())
@@ -98,6 +103,15 @@ def build_app(
     app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
     _let_in(app, settings, load_accounts(settings.keys, settings.token), shown)
     return app
+
+
+def _unrouted(request: Request, error: Exception) -> Response:
+    """What a path that there is none of, or not for this method, answers."""
+    assert isinstance(error, HTTPException)
+    allowed = (error.headers or {}).get("Allow")
+    there_is = f"it takes {allowed}" if allowed else "GET /openapi.json lists what there is"
+    problem = f"there is no {request.method} {request.url.path[:200]}: {there_is}"
+    return reply({"detail": problem}, error.status_code, error.headers)
 
 
 def _recording(journal_url: str, settings: Settings) -> AbstractAsyncContextManager[Journal]:

@@ -39,7 +39,7 @@ FAULTS = {
     "pool_full": PoolFull("no place"),
     "internal": ZeroDivisionError("a bug"),
 }
-STATUS = {"image_refused": 422, "pool_full": 429}
+STATUS = {"image_refused": 422, "pool_full": 429, "internal": 500}
 
 
 @dataclass

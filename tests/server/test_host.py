@@ -27,8 +27,10 @@ def test_liveness_and_reverify_mode(serving: Serving) -> None:
     client = serving().client
     assert client.get("/").json() == {"status": "ok"}
     assert client.get("/reverify_mode").json() == {"reverify_mode": "stateless"}
-    assert client.get("/nothing").status_code == 404
-    assert client.get("/verify").status_code == 405
+    missing, misused = client.get("/nothing"), client.get("/verify")
+    assert (missing.status_code, misused.status_code, misused.headers["Allow"]) == (404, 405, "POST")
+    assert missing.json() == {"detail": "there is no GET /nothing: GET /openapi.json lists what there is"}
+    assert misused.json() == {"detail": "there is no GET /verify: it takes POST"}
 
 
 def test_health_says_provider_isolation_and_counters(serving: Serving) -> None:

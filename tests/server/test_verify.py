@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Final
 
@@ -237,8 +238,26 @@ def test_an_unexpected_error_is_500_without_its_message(serving: Serving) -> Non
     def fail(request: VerifyRequest) -> None:
         raise ZeroDivisionError("hidden test: 42")
 
-    answer = serving(EchoResources(before=fail)).client.post("/verify", json=verify_body())
+    client = serving(EchoResources(before=fail)).client
+    answer = client.post("/verify", json=verify_body())
     assert answer.status_code == 500
-    assert answer.json()["error"]["kind"] == "internal"
+    document = answer.json()
+    assert (document["failure_kind"], document["mask_sample"]) == ("echo:internal", True)
+    assert "logged under id" in document["failure_reason"]
     assert "hidden" not in answer.text
     assert "Traceback" not in answer.text
+    assert 'sandbox_gym_no_verdicts_total{kind="internal"} 1.0' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOSPC, "no space"), OSError(errno.EMFILE, "files")])
+def test_a_shortage_of_the_servers_is_a_masked_503_and_counted(serving: Serving, error: Exception) -> None:
+    def fail(request: VerifyRequest) -> None:
+        raise error
+
+    client = serving(EchoResources(before=fail)).client
+    answer = client.post("/verify", json=verify_body())
+    document = answer.json()
+    assert (answer.status_code, document["mask_sample"], document["reward"]) == (503, True, 0.0)
+    assert int(answer.headers["Retry-After"]) >= 1
+    kind = document["failure_kind"].partition(":")[2]
+    assert f'sandbox_gym_no_verdicts_total{{kind="{kind}"}} 1.0' in client.get("/metrics").text

@@ -239,8 +239,7 @@ class GymHost:
             remedy = error.remedy + misdirected(body, self._resources.kind)
             raise RequestError(error.field, error.problem, remedy) from None
         except Exception as error:
-            known = isinstance(error, Unavailable) or self._gym.wants_row(request)
-            fault = fault_of_ours(error) if known else None
+            fault = fault_of_ours(error)
             if fault is None:
                 raise
             engine.metrics.count_none(fault)

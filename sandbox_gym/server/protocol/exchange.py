@@ -9,7 +9,7 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import structlog
@@ -44,6 +44,10 @@ class BodyTooLarge(SandboxGymError):
 
 class ClientGone(SandboxGymError):
     """The client closed the connection, so no response is needed."""
+
+
+_ANSWERED: Final = (RequestError, SessionClosed, ToolFailed, BodyTooLarge, ClientGone, ClientDisconnect)
+"""No fault of the server's, or one with an answer of its own."""
 
 
 def reply(
@@ -123,10 +127,9 @@ def error_reply(error: Exception) -> Response:
         return reply({"detail": str(error)}, 409)
     if isinstance(error, ClientGone | ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED)
-    if is_shortage(error):
-        return error_reply(_short(error))
-    error_id = _log_unexpected(error)
-    return reply({"error": {"kind": "internal", "id": error_id}, "detail": "internal error, logged by its id"}, 500)
+    fault = fault_of_ours(error)
+    assert fault is not None, "those have their answers above"
+    return error_reply(fault)
 
 
 def fault_of_ours(error: Exception) -> Unavailable | None:
@@ -134,7 +137,7 @@ def fault_of_ours(error: Exception) -> Unavailable | None:
     unexpected error is logged under an id."""
     if isinstance(error, Unavailable):
         return error
-    if isinstance(error, SandboxGymError | ClientDisconnect):
+    if isinstance(error, _ANSWERED):
         return None
     if is_shortage(error):
         return _short(error)
@@ -154,8 +157,9 @@ def _log_unexpected(error: Exception) -> str:
 
 
 def unavailable(error: Unavailable, document: Mapping[str, object]) -> Response:
-    """503 with Retry-After; 429 where other requests are waiting first, 422 where a retry would find the same."""
+    """503 with Retry-After; 500 for an error of this program, 429 where other requests are waiting first, 422 where a
+    retry would find the same."""
     if not error.worth_a_retry:
         return reply(document, 422)
-    status = 429 if isinstance(error, PoolFull) else 503
+    status = {InternalError: 500, PoolFull: 429}.get(type(error), 503)
     return reply(document, status, {"Retry-After": str(max(1, round(error.retry_after_s)))})
