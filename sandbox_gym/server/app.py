@@ -88,10 +88,7 @@ def build_app(
                 yield
             group.cancel_scope.cancel()
 
-    # a redirect's Location would be made of whatever Host a client sends
-    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
-    for status in (404, 405):
-        app.add_exception_handler(status, _unrouted)
+    app = _without_routes(lifespan)
     host.add_routes(app, () if shown is None else server_operations())
     if dataset is None:
         app.router.routes.append(SweRex(resources, host).route())
@@ -102,6 +99,14 @@ def build_app(
     app.add_middleware(_Ids, new_session_id=new_session_id)
     app.add_middleware(_Sessions, secret_key=secret, session_cookie=cookie, max_age=COOKIE_LIFETIME_S)
     _let_in(app, settings, load_accounts(settings.keys, settings.token), shown)
+    return app
+
+
+def _without_routes(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]]) -> FastAPI:
+    # a redirect's Location would be made of whatever Host a client sends
+    app = FastAPI(lifespan=lifespan, openapi_url=None, redirect_slashes=False)
+    for status in (404, 405):
+        app.add_exception_handler(status, _unrouted)
     return app
 
 

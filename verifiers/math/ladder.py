@@ -14,6 +14,7 @@ from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_
 from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
+from sandbox_gym.verifiers.math.rungs.families import same_families
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
@@ -50,6 +51,8 @@ def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decisi
 
 
 def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    if families := same_families(gold, answer):
+        return families
     gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),

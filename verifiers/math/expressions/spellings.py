@@ -37,6 +37,7 @@ _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?�
 _ALL_BUT: Final = re.compile(
     r"(?:all real numbers?|all reals)(?: x)?,? (?:except|but|other than)(?: for)? (?:x ?= ?)?([-0-9][^A-Za-z]{0,40})"
 )
+_OUT_OF: Final = re.compile(r"([0-9]{1,9}) ?(?:out of|in) ?([1-9][0-9]{0,8})")
 _DOTTED: Final = re.compile(r"(\.[0-9]{0,40})\\dot ?\{?([0-9])\}?(?:([0-9]{0,20})\\dot ?\{?([0-9])\}?)?(?![0-9])")
 _BRACKETED: Final = re.compile(r"([-+]?[0-9]{1,40}\.[0-9]{0,40})\(([0-9]{1,20})\)")
 _GOES_ON: Final = re.compile(
@@ -78,5 +79,7 @@ def _said(words: str) -> str | None:
         return f"‹{month} {day} {date[5] or ''}›"
     if (date := _ISO_DATE.fullmatch(words)) and 0 < int(date[2]) < 13:
         return f"‹{_MONTHS[int(date[2]) - 1][:3]} {int(date[3])} {date[1]}›"
+    if chances := _OUT_OF.fullmatch(words):
+        return f"\\frac{{{chances[1]}}}{{{chances[2]}}}"
     but = _ALL_BUT.fullmatch(words.lower())
     return f"\\mathbb{{R}}\\setminus\\{{{but[1]}\\}}" if but else None

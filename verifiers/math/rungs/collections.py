@@ -23,8 +23,8 @@ _LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
 _IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
 _LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
 _POINT = re.compile(r"^([A-Z]'?(?:_\{?[0-9]\}?)?) ?=? ?(?=\([^()]*,)")
-_PART = re.compile(r"(?<![,; ])[,; ]*+‹?[,; ]*+\(([a-f])\) ?:? ?›? ?")
-"""`(a) 5 (b) 7`."""
+_PART = re.compile(r"(?<![,; ])[,; ]*+‹?[,; ]*+\(([a-f1-6])\) ?:? ?›? ?")
+"""`(a) 5 (b) 7`, `(1) 5; (2) 7`."""
 _RESPECTIVELY = re.compile(r",? ?‹? ?\brespectively\b ?›?")
 _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"])
 
@@ -80,7 +80,8 @@ def _points(text: str, keep: bool) -> str:
     """`x=1, y=2 or x=3, y=4` as `(1,2), (3,4)`, and `A(1,2), B(3,4)` without the points' names, if not both have
     them."""
     labels = _PART.split(text)
-    if len(labels) > 4 and not labels[0] and all(labels[2::2]):
+    counted = labels[1] in "abcdef" or labels[1::2] == list("123456"[: len(labels) // 2]) if labels[1:] else False
+    if len(labels) > 4 and not labels[0] and all(labels[2::2]) and counted:
         return ", ".join(f"‹{label}›={value}" for label, value in zip(labels[1::2], labels[2::2], strict=True))
     parts = [part.strip(" ,") for part in re.split(r"‹ ?,? ?or ?,? ?›|;", text)]
     systems = [shape_of(part) for part in parts]

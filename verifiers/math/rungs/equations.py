@@ -26,6 +26,7 @@ _RANGE = re.compile(
     r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
     r"|[,;(]? ?(?:‹ ?where ?›)? ?"
     r"(?:[a-zC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
+    r"|(?:[,;(]|‹ ?where ?›) ?[a-zC](?: ?, ?[a-zC]){1,3} ?\\in ?\\mathbb\{R\} ?\)?$"
 )
 _NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")

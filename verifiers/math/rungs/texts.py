@@ -16,6 +16,8 @@ _FIGURE = re.compile(r"^\\(angle|triangle|overline) ?\{?(?=[A-Z]{2,6}\}?$)|(?<=[
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
 _CHOICE = re.compile(r"^\(?([A-J])\)?$")
 _LETTERS = re.compile(r"^(?:\([A-J]\)|[A-J])(?:(?:,| ?and ?|,and ?| |&)?(?:\([A-J]\)|[A-J])){1,9}$")
+_NUMBERED = re.compile(r"^[①-⑩](?:(?:[,、，;]| ?and ?|,and ?| )? ?[①-⑩]){0,9}$")
+"""Statements of an exercise."""
 TOLD_CHOICE = re.compile(r"^‹?(?:\(([A-J])\)|([A-J])[.)]) ?›? ?(?=[-0-9A-Za-z\\$‹])(?!and |or )")
 """A gold that gives a choice's letter and its value."""
 _OPTION = re.compile(
@@ -28,7 +30,7 @@ _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
 _SET_SIGN = re.compile(r"\\(?:cup|cap|setminus|backslash|times|triangle|mid)(?![a-z])|[-=<>:|]")
-_ARTICLE = re.compile(r"^(?:an?|the) (?=[a-z]{3})| (?:function|triangle)$")
+_ARTICLE = re.compile(r"^(?:(?:all|any|every) (?:of )?)?(?:an?|the)? ?(?=[a-z]{3})| (?:function|triangle)$")
 _OPPOSITES = (
     "north south;east west;northward southward;eastward westward;northeast southwest;northwest southeast;left right;"
     "up down;upward downward;upwards downwards;above below;over under;before after;more less;more fewer;"
@@ -131,9 +133,10 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
 def _same_letters(gold: str, answer: str) -> Decision | None:
     """Letters of choices: a gold `B, C` may be written `BC`, and the other way round."""
     together = gold.isalpha() and sorted(set(gold)) == list(gold) and "," in answer
-    if not (_LETTERS.match(gold) and _LETTERS.match(answer) and ("," in gold or together)):
+    numbered = _NUMBERED.match(gold) and _NUMBERED.match(answer)
+    if not numbered and not (_LETTERS.match(gold) and _LETTERS.match(answer) and ("," in gold or together)):
         return None
-    mine, theirs = (sorted(re.findall("[A-J]", text)) for text in (gold, answer))
+    mine, theirs = (sorted(re.findall("[A-J①-⑩]", text)) for text in (gold, answer))
     return Decision(mine == theirs, "choice", f"choices {''.join(theirs)}, wanted {''.join(mine)}")
 
 

@@ -1,0 +1,96 @@
+"""Solutions that repeat with a period, in families made at random and written in other ways; numbered parts and
+statements; words before a noun; what stands behind a function's constants."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from sandbox_gym.verifiers.math import MathOptions
+from tests.math.library import judged
+
+
+def equal(gold: str, answer: str) -> bool:
+    return judged(gold, f"So \\boxed{{{answer}}}.", MathOptions()).equal
+
+
+def times(number: Fraction, unit: str) -> str:
+    return f"\\frac{{{number.numerator}{unit}}}{{{number.denominator}}}"
+
+
+def written(families: list[tuple[Fraction, Fraction]], unit: str, letter: str) -> str:
+    """`x = a + kp` for each first solution a and period p."""
+    parts = [f"{times(first, unit)}+{times(period, letter + unit)}" for first, period in families]
+    return "\\text{ or }".join(f"x={part}" for part in parts)
+
+
+def in_other_words(rng: random.Random, families: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """The same solutions: from others of them, with the sign turned, each family in two or three of a longer period."""
+    found: list[tuple[Fraction, Fraction]] = []
+    for first, period in families:
+        many = rng.choice((1, 1, 2, 3))
+        for turn in range(many):
+            start = first + (turn + many * rng.randrange(-3, 4)) * period
+            found.append((start, rng.choice((1, -1)) * many * period))
+    rng.shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_solutions_from_others_of_them(seed: int) -> None:
+    rng = random.Random(seed)
+    unit = rng.choice(("\\pi", "\\pi", ""))
+    period = Fraction(rng.choice((1, 2, 3)), rng.choice((1, 2, 3, 4)))
+    firsts = rng.sample([period * Fraction(part, 12) for part in range(12)], rng.choice((1, 2)))
+    families = [(first, period) for first in firsts]
+    gold = f"{written(families, unit, 'k')}, k\\in\\mathbb{{Z}}"
+    other = in_other_words(rng, families)
+    end = rng.choice((", n\\in\\mathbb{Z}", "\\text{ where }n\\text{ is an integer}", ""))
+    assert equal(gold, written(other, unit, "n") + end)
+    assert equal(f"{written(other, unit, 'n')}, n\\in\\mathbb{{Z}}", written(families, unit, "k"))
+
+    shifted = [(first + period / 7, step) for first, step in families]
+    assert not equal(gold, written(shifted, unit, "n") + end)
+    assert not equal(gold, written([(first, 2 * step) for first, step in families], unit, "n") + end)
+    assert not equal(gold, written([*other, (firsts[0] + period / 5, period)], unit, "n") + end)
+
+
+@pytest.mark.parametrize(
+    ("gold", "wrong"),
+    [
+        ("x=k\\pi, k\\in\\mathbb{N}", "x=-k\\pi"),
+        ("x=3k+1, y=2k-1, k\\in\\mathbb{Z}", "x=3k-2, y=2k-3"),
+        ("x=1+k, y=2+k, k\\in\\mathbb{Z}", "x=2+k, y=1+k, k\\in\\mathbb{Z}"),
+        ("k\\pi", "-k\\pi"),
+        ("x=k\\pi, k\\in\\mathbb{Z}", "x=k\\pi, k\\ge 0"),
+        ("x=\\sqrt2+k\\pi, k\\in\\mathbb{Z}", "x=\\sqrt3+k\\pi"),
+    ],
+)
+def test_other_solutions(gold: str, wrong: str) -> None:
+    assert not equal(gold, wrong)
+
+
+@pytest.mark.parametrize(
+    ("gold", "right", "wrong"),
+    [
+        ("①②④", "①、②、④", "①②③④"),
+        ("①②④", "④②①", "①④"),
+        ("③④", "③和④", "③"),
+        ("(1)\\ 5;\\ (2)\\ 7", "5, 7", "7, 5"),
+        ("\\text{(1) }5\\quad\\text{(2) }7", "(1) 5 (2) 7", "(1) 7 (2) 5"),
+        ("\\frac{5}{36}", "5\\text{ out of }36", "6\\text{ out of }36"),
+        ("0.75", "3 \\text{ in } 4", "3 \\text{ in}"),
+        ("\\text{all odd integers}", "\\text{odd integers}", "\\text{even integers}"),
+        ("f(x)=ax+b, a,b\\in\\mathbb{R}", "f(x)=ax+b", "f(x)=ax"),
+        ("f(x)=x, a,b\\in\\mathbb{R}", "f(x)=x", "f(x)=2x"),
+        ("\\frac{n(n-1)(n-2)}{6}", "\\frac{n!}{3!(n-3)!}", "\\frac{n!}{3!(n-2)!}"),
+        ("\\binom{n-1}{k-1}", "\\frac{(n-1)!}{(k-1)!(n-k)!}", "\\frac{n!}{(k-1)!(n-k)!}"),
+        ("\\frac{1}{n+1}\\binom{2n}{n}", "\\binom{2n}{n}-\\binom{2n}{n+1}", "\\binom{2n}{n}-\\binom{2n}{n+2}"),
+    ],
+)
+def test_what_else_is_written_in_two_ways(gold: str, right: str, wrong: str) -> None:
+    assert equal(gold, right)
+    assert equal(right, gold)
+    assert not equal(gold, wrong)
