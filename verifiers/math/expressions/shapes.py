@@ -19,7 +19,7 @@ _CASES = re.compile(r"^(?:\\\{ ?\\begin\{array\} ?\{[clr| ]*\}|\\begin\{cases\})
 _CONDITION = re.compile(r"^,|,(?= ?&)|‹[, ]*(?:if|for|when)? ?,?›|[,. ]+$")
 _TRANSPOSED = re.compile(r"(?<=[)\]}]) ?\^ ?\{? ?(?:T|‹T›|\\top|\\intercal) ?\}?$")
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
-_PROBABILITY = r"‹?(?:P|Pr|E|Var|Cov|SD)›? ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
+_PROBABILITY = r"(?:‹?(?:P|Pr|E|Var|Cov|SD)›?|\\Pr|\\mathbb\{[PE]\}) ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
 _MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat|nabla) ?\{? ?[A-Za-z]{1,3} ?\}?|\\sigma ?\^ ?\{?2\}?"
 _QUOTIENT = r"\\frac\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}"
