@@ -27,7 +27,7 @@ _ASSIGNED = re.compile(
     rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
-_MARKS = re.compile(r"\\(?:overline|vec|hat|bar|widehat)(?![A-Za-z])|[{}|]")
+_MARKS = re.compile(r"\\(?:overline|vec|hat|bar|widehat|mathbb)(?![A-Za-z])|\\(?=Pr)|(?<=P)r(?=[(\[])|[{}|]")
 _INDEX = re.compile(r"^([a-z])\((n)\)$")
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
 _WORDS_BETWEEN = re.compile(r"\s*,?\s*(?:‹\s*,?\s*(?:and|or)\s*,?\s*›|\b(?:and|or)\b)\s*")
@@ -93,7 +93,11 @@ def assigned(text: str) -> tuple[str, str]:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
         rest = parts[-1].strip()
-    return "" if name.startswith("‹") else _INDEX.sub(r"\1_\2", _MARKS.sub("", name)), rest
+    return "" if name.startswith("‹") else _INDEX.sub(r"\1_\2", _plain_name(name)), rest
+
+
+def _plain_name(name: str) -> str:
+    return _MARKS.sub("", name).replace("[", "(").replace("]", ")")
 
 
 def split_top(text: str, separators: str) -> list[str]:
