@@ -83,6 +83,8 @@ def test_other_solutions(gold: str, wrong: str) -> None:
         ("\\frac{5}{36}", "5\\text{ out of }36", "6\\text{ out of }36"),
         ("0.75", "3 \\text{ in } 4", "3 \\text{ in}"),
         ("\\text{all odd integers}", "\\text{odd integers}", "\\text{even integers}"),
+        ("\\text{symmetric}", "\\text{Symmetric}", "\\text{asymmetric}"),
+        ("(2,3]", "2<x\\le3", "2,3"),
         ("f(x)=ax+b, a,b\\in\\mathbb{R}", "f(x)=ax+b", "f(x)=ax"),
         ("f(x)=x, a,b\\in\\mathbb{R}", "f(x)=x", "f(x)=2x"),
         ("\\frac{n(n-1)(n-2)}{6}", "\\frac{n!}{3!(n-3)!}", "\\frac{n!}{3!(n-2)!}"),

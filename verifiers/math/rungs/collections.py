@@ -137,7 +137,7 @@ def _ordered(first: Shape, second: Shape, compare: Compare) -> Decision | None:
     mine, theirs = _members(first), _members(second)
     if (
         second.kind == "list"
-        and "[" in first.brackets + first.brackets[::-1]
+        and set("[]") & set(first.brackets)
         and len(mine) == 2
         and is_region(",".join(mine).join(first.brackets))
     ):

@@ -30,7 +30,7 @@ _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
 _SUBSCRIPT = re.compile(r"\\ce(?![a-z])|[_{}]")
 _SET_SIGN = re.compile(r"\\(?:cup|cap|setminus|backslash|times|triangle|mid)(?![a-z])|[-=<>:|]")
-_ARTICLE = re.compile(r"^(?:(?:all|any|every) (?:of )?)?(?:an?|the)? ?(?=[a-z]{3})| (?:function|triangle)$")
+_ARTICLE = re.compile(r"^(?:(?:all|any|every) (?:of )?)?(?:(?:an?|the) )?(?=[a-z]{3})| (?:function|triangle)$")
 _OPPOSITES = (
     "north south;east west;northward southward;eastward westward;northeast southwest;northwest southeast;left right;"
     "up down;upward downward;upwards downwards;above below;over under;before after;more less;more fewer;"
