@@ -14,6 +14,8 @@ _WORDS: Final = {
     **dict.fromkeys(("none", "empty set", "the empty set", "\\{ \\}"), "\\emptyset"),
     **dict.fromkeys(("all real numbers", "all reals", "real numbers"), "\\mathbb{R}"),
     **dict.fromkeys(("all real x", "all real numbers x"), "\\mathbb{R}"),
+    **dict.fromkeys(("all positive real numbers", "positive real numbers", "positive reals"), "\\mathbb{R}^+"),
+    **dict.fromkeys(("all negative real numbers", "negative real numbers", "negative reals"), "\\mathbb{R}^-"),
     **dict.fromkeys(("dne", "does not", "limit does not"), "does not exist"),
     **dict.fromkeys(("infinity", "positive infinity", "plus infinity", "infinite", "infinite solutions"), "\\infty"),
     **dict.fromkeys(("infinitely many", "infinitely many solutions"), "\\infty"),

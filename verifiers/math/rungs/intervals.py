@@ -22,6 +22,7 @@ _IN = re.compile(r"^\\?[A-Za-z]+(?:_\{?\w\}?)?\s*\\in\s*")
 _SET_BUILDER = re.compile(
     r"^(?:\\\{)?\s*\\?[A-Za-z]+\s*(?:\\in\s*\\mathbb\{?R\}?\s*)?(?:\||:|\\mid|\\vert)\s*(.+?)(?:\\\})?$"
 )
+_LINE = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb ?\{?R\}? ?(?:[_^] ?\{? ?([-+]|(?:\\[gl]e|<|>) ?0) ?\}?)?$")
 _ALL_BUT = re.compile(r"^\\mathbb\{R\} ?(?:\\setminus|\\backslash|-) ?\\\{(.{1,200})\\\}$")
 _REAL = re.compile(r"^(?:\\?[A-Za-z]+ ?\\in ?)?\\mathbb\{R\} ?(?:,|‹ ?and ?›) ?(?=[a-z] ?\\ne(?![a-z]))")
 _NEITHER = re.compile(r"^[a-z] ?\\ne ?([^<>=a-z\\]{1,60},[^<>=a-z\\]{1,60})$")
@@ -124,6 +125,8 @@ def _region(text: str) -> Region | None:
     if builder:
         text = builder.group(1).strip()
     text = _REAL.sub("", text)
+    if line := _LINE.match(text):
+        return Region(frozenset({_part_of_line(line[1] or "")}), True, False)
     if others := _NEITHER.match(text):
         return _without(split_top(others[1], ","))
     if _OPERATORS.search(text):
@@ -131,8 +134,6 @@ def _region(text: str) -> Region | None:
     text = _IN.sub("", text)
     if without := _ALL_BUT.match(text):
         return _without(split_top(without[1], ","))
-    if text in ("\\mathbb{R}", "\\mathbb R", "\\R"):
-        return Region(frozenset({Piece("-inf", False, "+inf", False)}), True, False)
     pieces: set[Piece] = set()
     exact = True
     for part in _OR.split(text):
@@ -142,6 +143,16 @@ def _region(text: str) -> Region | None:
         pieces.add(found[0])
         exact = exact and found[1]
     return Region(frozenset(pieces), exact, False) if any(piece.low != piece.high for piece in pieces) else None
+
+
+def _part_of_line(sign: str) -> Piece:
+    """The real numbers, or those of one sign, without 0 unless it says `\\ge` or `\\le`."""
+    zero, closed = _end("0")[0], sign.startswith("\\")
+    if not sign:
+        return Piece("-inf", False, "+inf", False)
+    if sign[0] in "+>" or "\\g" in sign:
+        return Piece(zero, closed, "+inf", False)
+    return Piece("-inf", False, zero, closed)
 
 
 def _point(found: re.Match[str] | None) -> tuple[Piece, bool] | None:
