@@ -57,9 +57,31 @@ def test_the_same_solutions_from_others_of_them(seed: int) -> None:
     assert not equal(gold, written([*other, (firsts[0] + period / 5, period)], unit, "n") + end)
 
 
+@pytest.mark.parametrize("brackets", ["[]", "()", "(]"])
+@pytest.mark.parametrize("seed", range(10))
+def test_intervals_and_points_with_a_period(seed: int, brackets: str) -> None:
+    rng = random.Random(seed)
+    period = Fraction(rng.choice((1, 2)), rng.choice((1, 2, 3)))
+    first, width = (period * Fraction(rng.randrange(1, 11), 12) for _ in range(2))
+
+    def shown(start: Fraction, end: Fraction, step: Fraction, ends: str = brackets) -> str:
+        low, high = (times(one, "\\pi") + "+" + times(step, "k\\pi") for one in (start, end))
+        return f"{ends[0]}{low},{high}{ends[1]}, k\\in\\mathbb{{Z}}"
+
+    gold = shown(first, first + width, period)
+    later = first + rng.choice((-2, -1, 1, 3)) * period
+    assert equal(gold, shown(later, later + width, period))
+    assert not equal(gold, shown(later, later + width, 2 * period))
+    assert not equal(gold, shown(later, later + width + period / 12, period))
+    assert not equal(gold, shown(later + period / 12, later + width + period / 12, period))
+    assert not equal(gold, shown(later, later + width, period, "[)"))
+
+
 @pytest.mark.parametrize(
     ("gold", "wrong"),
     [
+        ("(k,2k),k\\in\\mathbb{Z}", "(k+1,2k+1),k\\in\\mathbb{Z}"),
+        ("(k\\pi,0),k\\in\\mathbb{Z}", "(k\\pi,1),k\\in\\mathbb{Z}"),
         ("x=k\\pi, k\\in\\mathbb{N}", "x=-k\\pi"),
         ("x=3k+1, y=2k-1, k\\in\\mathbb{Z}", "x=3k-2, y=2k-3"),
         ("x=1+k, y=2+k, k\\in\\mathbb{Z}", "x=2+k, y=1+k, k\\in\\mathbb{Z}"),
