@@ -3,6 +3,7 @@ statements; words before a noun; what stands behind a function's constants."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
 
@@ -94,6 +95,33 @@ def test_other_solutions(gold: str, wrong: str) -> None:
     assert not equal(gold, wrong)
 
 
+SENTENCES = [
+    "Alice beats Bob", "necessary but not sufficient", "red then blue", "A before B", "x divides y", "if p then q",
+    "dog bites man", "Team 1 beats Team 2", "Alice and Bob beat Carol", "more boys than girls", "up up down",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_words_in_another_order_say_something_else(sentence: str) -> None:
+    words = sentence.split()
+    for first, second in itertools.combinations(range(len(words)), 2):
+        swapped = [*words]
+        swapped[first], swapped[second] = swapped[second], swapped[first]
+        if "and" not in words or {first, second} & {0, 2} != {0, 2}:
+            same = swapped == words
+            for around in ("\\text{{{}}}", "{}"):
+                assert equal(around.format(sentence), around.format(" ".join(swapped))) == same
+    assert equal(f"\\text{{{sentence}}}", f"\\text{{ {sentence} }}")
+
+
+@pytest.mark.parametrize("sentence", ["x divides y", "P_1 beats P_2", "a is greater than b"])
+def test_letters_around_a_word_in_another_order(sentence: str) -> None:
+    first, *words, last = sentence.split()
+    gold, wrong = (f"{one}\\text{{ {' '.join(words)} }}{other}" for one, other in ((first, last), (last, first)))
+    assert equal(gold, gold.replace(" }", "}"))
+    assert not equal(gold, wrong)
+
+
 @pytest.mark.parametrize(
     ("gold", "right", "wrong"),
     [
@@ -105,6 +133,9 @@ def test_other_solutions(gold: str, wrong: str) -> None:
         ("\\frac{5}{36}", "5\\text{ out of }36", "6\\text{ out of }36"),
         ("0.75", "3 \\text{ in } 4", "3 \\text{ in}"),
         ("\\text{all odd integers}", "\\text{odd integers}", "\\text{even integers}"),
+        ("\\text{Tom and Ann}", "\\text{Ann and Tom}", "\\text{Ann and Bob}"),
+        ("\\text{3 wins, 2 losses}", "\\text{2 losses, 3 wins}", "\\text{2 wins 3 losses}"),
+        ("\\text{row 3, column 5}", "\\text{column 5, row 3}", "\\text{row 5, column 3}"),
         ("\\text{symmetric}", "\\text{Symmetric}", "\\text{asymmetric}"),
         ("(0,\\infty)", "\\mathbb{R}^+", "\\mathbb{R}_{\\ge 0}"),
         ("x<0", "\\text{all negative real numbers}", "\\mathbb{R}"),

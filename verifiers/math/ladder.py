@@ -20,6 +20,7 @@ from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
 from sandbox_gym.verifiers.math.rungs.texts import (
     opposite_words,
+    other_order,
     same_choice,
     same_cycles,
     same_decimal_comma,
@@ -57,6 +58,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     for found in (
         same_text(gold, answer),
         opposite_words(gold, answer),
+        other_order(gold, answer),
         same_cycles(gold, answer),
         same_integer(gold, answer),
         same_decimal_comma(gold, answer),

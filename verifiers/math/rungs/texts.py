@@ -43,6 +43,12 @@ _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 _PARITY = re.compile(
     r"(?:[a-z]|(?:\\[gl]e|[<>]) ?[0-9]{1,9}) ?‹(?: ?is| ?are)?(?: an?)? ?(odd|even|prime)(?: integers?| numbers?)? ?›$"
 )
+_SENTENCE = re.compile(r"^[a-z0-9 ,.;'&_{}-]{3,400}$")
+_LONG_WORD = re.compile(r"[a-z]{3}")
+_TOKEN = re.compile(r"[a-z]+|[0-9]+")
+_ITEMS = re.compile(r"[,;&]|\b(?:and|or)\b")
+_COUNTED = re.compile(r"[,;&]|\b(?:and|or)\b|(?<=[a-z]) +(?=[0-9])")
+"""Of `3 wins 2 losses`."""
 _CYCLE = re.compile(r"\(([0-9]{1,3}(?: [0-9]{1,3})+)\) ?")
 _TIGHT_CYCLE = re.compile(r"\(([1-9]{2,9}|[0-9]{1,3}(?:, ?[0-9]{1,3})+)\)")
 _BEARING = re.compile(r"\b((?:north|south|east|west) of (?:north|south|east|west))\b")
@@ -152,6 +158,20 @@ def opposite_words(gold: str, answer: str) -> Decision | None:
     opposite = opposite or (all(bearings) and bearings[0] != bearings[1])
     opposite = opposite or _PARITY.findall(first) != _PARITY.findall(second)
     return Decision(False, "words", "the opposite word") if opposite else None
+
+
+def other_order(gold: str, answer: str) -> Decision | None:
+    """The same words in another order say something else, `x divides y`; they are no product. What `and`, commas or
+    numbers in front tell apart may stand in any order."""
+    sentences = [text.replace("‹", " ").replace("›", " ").strip().lower() for text in (gold, answer)]
+    if not all(_SENTENCE.match(text) and _LONG_WORD.search(text) for text in sentences):
+        return None
+    apart = [(_COUNTED if text[0].isdigit() else _ITEMS).split(text) for text in sentences]
+    items = [sorted(part.split() for part in parts if part.strip()) for parts in apart]
+    first, second = (_TOKEN.findall(text) for text in sentences)
+    if first == second or items[0] == items[1] or sorted(first) != sorted(second):
+        return None
+    return Decision(False, "words", "the same words in another order")
 
 
 def same_cycles(gold: str, answer: str) -> Decision | None:
