@@ -136,6 +136,12 @@ def test_letters_around_a_word_in_another_order(sentence: str) -> None:
         ("\\text{Tom and Ann}", "\\text{Ann and Tom}", "\\text{Ann and Bob}"),
         ("\\text{3 wins, 2 losses}", "\\text{2 losses, 3 wins}", "\\text{2 wins 3 losses}"),
         ("\\text{row 3, column 5}", "\\text{column 5, row 3}", "\\text{row 5, column 3}"),
+        ("\\vec{a}\\cdot\\vec{b}", "\\vec a \\cdot \\vec b", "\\vec{a}\\times\\vec{b}"),
+        (
+            "\\nabla\\times\\mathbf{B}=\\mu_0\\mathbf J",
+            "\\nabla \\times \\mathbf{B} = \\mu_0 \\mathbf{J}",
+            "\\nabla\\cdot\\mathbf{B}=\\mu_0\\mathbf J",
+        ),
         ("\\text{symmetric}", "\\text{Symmetric}", "\\text{asymmetric}"),
         ("(0,\\infty)", "\\mathbb{R}^+", "\\mathbb{R}_{\\ge 0}"),
         ("x<0", "\\text{all negative real numbers}", "\\mathbb{R}"),

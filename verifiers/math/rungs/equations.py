@@ -48,6 +48,10 @@ _DERIVED_BY = re.compile(
 )
 _ORDERED = re.compile(r"(?<![A-Za-z\\])([fghFGHy]) ?(?:\( ?([fghFGH]) ?\(|\^ ?\{? ?\(([0-9n])\))")
 """`f(g(x))`, which is no product, and `f^{(3)}`, which is no power."""
+_OF_VECTORS = re.compile(
+    r"\\(?:nabla|(?:vec|mathbf|overrightarrow|boldsymbol|bm) ?\{? ?\\?[A-Za-z]{1,8} ?\}?) ?\\(cdot|times)(?![a-z])"
+)
+"""`\\nabla \\cdot F` and `\\vec a \\times \\vec b`, whose signs of multiplication are two operations."""
 _TURNS = re.compile(r"(?<![A-Za-z\\])(?:[klmn] ?\\pi(?![A-Za-z])|\\pi ?[klmn](?![A-Za-z]))")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
@@ -93,6 +97,9 @@ def other_derivative(gold: str, answer: str) -> Decision | None:
     alike = "'" not in gold + answer and ("=" in gold) == ("=" in answer)
     if alike and len({tuple(sorted(_ORDERED.findall(text))) for text in (gold, answer)}) > 1:
         return Decision(False, "equation", "another derivative, or functions in another order")
+    mine, theirs = (set(_OF_VECTORS.findall(text)) for text in (gold, answer))
+    if mine and theirs and mine != theirs:
+        return Decision(False, "equation", "another product of vectors")
     if "d" not in gold or "d" not in answer:
         return None
     mine, theirs = (set(_DERIVED_BY.findall(text)) for text in (gold, answer))

@@ -11,6 +11,8 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 
 _WHOLE = re.compile(r"^([-+]?)([0-9]++)(?:\.0{0,1000})?$")
 _DECIMAL_COMMA = re.compile(r"^[-+]?(?:[0-9]{1,30},(?:[0-9]{2}|[0-9]{4,30})|0,[0-9]{2,30})$")
+_GAP = re.compile(r"(?<![0-9]) | (?![0-9])")
+"""A space that keeps no two numbers apart."""
 _POINTS = re.compile(r"^[A-Z]{2,6}$")
 _FIGURE = re.compile(r"^\\(angle|triangle|overline) ?\{?(?=[A-Z]{2,6}\}?$)|(?<=[A-Z])\}$")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z' -]*$")
@@ -63,7 +65,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     first, second = squeezed(gold), squeezed(answer)
     if not first or not second:
         return Decision(False, "blank", "gold or answer is blank")
-    if first == second or (first.replace(" ", "") == second.replace(" ", "") and not any(c.isdigit() for c in first)):
+    if _GAP.sub("", first) == _GAP.sub("", second):
         return Decision(True, "text", "the same text")
     hour = f"{first}:00" if first.isdigit() else first
     if ":" in hour and second in (f"{hour} AM", f"{hour} PM"):
