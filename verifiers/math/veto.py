@@ -21,7 +21,7 @@ from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
     r"\b(?:not|isn't|wrong|incorrect|false|never|except|unless|neither|maybe|perhaps|squared|cubed|factorial(?! ?\()"
-    r"|permutations?|cyclic|or [a-z]{3,20}|or [0-9]+)\b"
+    r"|permutations?|cyclic|or (?!so\b)[a-z]{2,20}|or [0-9]+)\b"
     r"|\b(?:(?:less|more|greater|fewer) than|at (?:least|most))\b"
     r"|\b(?:if(?! and only)|when|else|otherwise)\b|(?<=[a-z0-9)}])'(?=[^=]*$)"
     r"|^ ?(?:\\[gl]e(?![a-z])|[<>])|\\(?:not|neg|lnot)(?![a-z])"
