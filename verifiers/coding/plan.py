@@ -14,7 +14,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding.answers.extract import defines, extract_code
 from sandbox_gym.verifiers.coding.answers.fenced_files import sources_of
 from sandbox_gym.verifiers.coding.answers.folders import Sources
-from sandbox_gym.verifiers.coding.functions.inverted import doubt_of, key_of, order_of, pool_of, seed_of
+from sandbox_gym.verifiers.coding.functions.inverted import doubt_of, key_of, order_of, pool_of, seed_of, strict_test
 from sandbox_gym.verifiers.coding.functions.plain_asserts import plain_asserts
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, StdinTests
@@ -32,6 +32,7 @@ from sandbox_gym.verifiers.coding.running.programs import (
     python_program,
 )
 from sandbox_gym.verifiers.coding.task import CodingTask
+from sandbox_gym.verifiers.inversion import STRICT
 
 __all__ = ["ASSERTED", "REHEARSAL", "TOGETHER", "candidate_source", "make_plan", "together_runs"]
 
@@ -212,10 +213,11 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
         "suspected": parting.suspected,
         "vacuous": parting.vacuous,
         "style": tests.style,
+        "strict": STRICT,
         "prompt": "prompt.py" if tests.prompt else "",
         **more,
     }
-    files = {"main.py": encoded(f"{tests.test}\n"), "row.json": json.dumps(row, sort_keys=True).encode()}
+    files = {"main.py": encoded(f"{strict_test(tests)}\n"), "row.json": json.dumps(row, sort_keys=True).encode()}
     if tests.prompt:
         files["prompt.py"] = encoded(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n")
     asker = Program("ask", files, entry_point=tests.entry_point, recursion_limit=RECURSION_LIMIT)

@@ -9,8 +9,10 @@ and no number or text is refused.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from sandbox_gym.verifiers.inversion.calls import CLOSE, EQUAL, compared
+from sandbox_gym.verifiers.inversion.helpers import LIES, SAYS, STRICT
 from sandbox_gym.verifiers.inversion.sites import Function, swallows
 from sandbox_gym.verifiers.inversion.text import parsed
 
@@ -18,73 +20,11 @@ _MOST_STATEMENTS = 400
 _PURE = (
     CLOSE | EQUAL | {"__eq__", "abs", "all", "any", "approx", "array", "assertTrue", "bool", "equals", "float", "int"}
 )
-_PURE |= {"len", "list", "max", "min", "norm", "round", "set", "sorted", "str", "sum", "tuple"}
+_PURE |= {"_real_", "_some_", "len", "list", "max", "min", "norm", "round", "set", "sorted", "str", "sum", "tuple"}
 """Calls that may be made again with other values."""
 _LENIENT = ("ANY", "__eq__", "__ne__", "dirty_equals")
 _NOT_AGAIN = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 _SCOPES = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-# A local function of the test's: an answer that is run with the true test finds nothing else in its namespace, and no
-# name of the answer's stands for one that is used here.
-_LIES = """
-def _lies_(x, y, holds):
-    kind, left = ().__class__.__class__, [300]
-    lists, numbers = (kind(()), kind([])), (kind(0), kind(0.0), kind(0j))
-    scalars = (*numbers, kind(True), kind(""), kind(b""), kind(None))
-    plain = (*scalars, *lists, kind({}), kind({0}))
-
-    def other(one, by):
-        cls = kind(one)
-        if cls is kind(True):
-            return not one
-        if cls in numbers:
-            return one + by if one + by != one else -one
-        if cls is kind(""):
-            return one[:-1] + ("1" if one[-1:] == "0" else "0")
-        if cls is kind(b""):
-            return one[:-1] + (b"1" if one[-1:] == b"0" else b"0")
-        if cls in lists:
-            return cls([*one[:-1], other(one[-1], by)] if one else [0])
-        if cls is kind({}):
-            return {key: other(one[key], by) for key in one} or {0: 0}
-        return {*one, by} if cls is kind({0}) else by
-
-    def doubts(x, y):
-        a, b, at = kind(x), kind(y), 0
-        if a is b and a in lists and x[y.__len__():] == y[x.__len__():]:
-            for one in x:
-                for two in y[at : at + 1]:
-                    for pairs in doubts(one, two):
-                        yield [(a([*x[:at], p, *x[at + 1 :]]), a([*y[:at], q, *y[at + 1 :]])) for p, q in pairs]
-                at += 1
-        elif a is b and a is kind({}):
-            for key in x:
-                if key in y:
-                    for pairs in doubts(x[key], y[key]):
-                        yield [({**x, key: p}, {**y, key: q}) for p, q in pairs]
-        elif left[0] and (a in plain or b in plain) and not (a in scalars and b in scalars):
-            left[0] -= 1
-            first = a in plain and (b not in plain or not (b in scalars or y))
-            one, trial = (x, (other(x, 29), y)) if first else (y, (x, other(y, 29)))
-            yield [trial, (one, one), (one, other(one, 14)), (one, other(one, -14))]
-
-    for trial, same, more, less in doubts(x, y):
-        if holds(*same) and not holds(*more) and not holds(*less) and holds(*trial):
-            return True
-    return False
-
-def _equal_(x, y, decides, differs):
-    def holds(x, y):
-        try:
-            said = x != y if differs else x == y
-            says = decides or said.__class__.__name__[:4] == "bool"
-            return says and ((not said) if differs else True if said else False)
-        except Exception:
-            return False
-
-    lies = _lies_(x, y, holds)
-    said = x != y if differs else x == y
-    return differs if lies else said
-"""
 _STATEMENT = """
 _x_, _y_ = {x}, {y}
 def _holds_(_x_, _y_):
@@ -93,17 +33,21 @@ def _holds_(_x_, _y_):
     except Exception:
         return False
     return True
-assert not _lies_(_x_, _y_, _holds_), "an object of the answer's is equal to what it is not equal to"
+assert not _lies_(_x_, _y_, _holds_, {again}), "an object of the answer's is equal to what it is not equal to"
 {statement}
 """
 _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 
 
-def doubted(source: str) -> str:
+def doubted(source: str, named: Sequence[str] | None = None) -> str:
     """The test of `source` (a file of pytest or unittest, a `check`), doubting; "" where it has nothing to doubt.
-    Raises UNPARSEABLE for what is no Python."""
-    doubting = _Doubting()
-    tree = doubting.visit(parsed(source))
+    `named`: classes that may say what they are equal to, as of the row; others of the answer may not, where it is
+    given. Raises UNPARSEABLE for what is no Python."""
+    tree = parsed(source)
+    names = [*(named or ()), *(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    says = () if named is None else SAYS
+    doubting = _Doubting(LIES.replace("_SAYS_", repr(says)).replace("_NAMED_", repr(names)))
+    tree = doubting.visit(tree)
     return ast.unparse(ast.fix_missing_locations(tree)) if doubting.count else ""
 
 
@@ -117,8 +61,8 @@ def is_lenient(source: str) -> bool:
 class _Doubting(ast.NodeTransformer):
     """Replaces the assertions in functions, but for those that are expected to fail."""
 
-    def __init__(self) -> None:
-        self.count, self._depth = 0, 0
+    def __init__(self, lies: str) -> None:
+        self.count, self._depth, self._lies = 0, 0, lies
         self._decides: set[int] = set()
         """Comparisons whose truth decides."""
 
@@ -141,7 +85,7 @@ class _Doubting(ast.NodeTransformer):
         self._depth -= 1
         if self.count > before and not self._depth:
             at = int(ast.get_docstring(node, clean=False) is not None)
-            node.body[at:at] = ast.parse(_LIES).body
+            node.body[at:at] = ast.parse(self._lies + STRICT).body
         return node
 
     def visit_With(self, node: ast.With) -> ast.AST:
@@ -186,6 +130,10 @@ class _Doubting(ast.NodeTransformer):
         flags = [ast.Constant(decides), ast.Constant(isinstance(node.ops[0], ast.NotEq))]
         return ast.Call(ast.Name("_equal_", ast.Load()), [node.left, *node.comparators, *flags], [])
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.count += isinstance(node.func, ast.Name) and node.func.id in ("_some_", "_real_")
+        return self.generic_visit(node)
+
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
         return self._statement(node)
 
@@ -204,7 +152,35 @@ class _Doubting(ast.NodeTransformer):
         self.count += 1
         x, y = (ast.unparse(self.visit(one)) for one in pair)
         setattr(node, place, replaced)
-        return parsed(_STATEMENT.format(x=f"({x})", y=f"({y})", statement=ast.unparse(node))).body
+        made = _STATEMENT.format(x=f"({x})", y=f"({y})", statement=ast.unparse(node), again=_again(pair))
+        return parsed(made).body
+
+
+def _again(pair: tuple[ast.expr, ast.expr]) -> str:
+    """A function that makes the pair again, one of them an object of other constants: `P(3, 4)` as `P(32, 63)`, to
+    which only what all objects of its class are equal to is equal. The other is no literal, which is changed itself."""
+    for at in (1, 0):
+        made, changing = pair[at], _Changed()
+        calls = isinstance(made, ast.Call) and ast.unparse(made.func).rpartition(".")[2][:1].isupper()
+        if calls and any(isinstance(one, ast.Name) for one in ast.walk(pair[1 - at])):
+            changed = changing.visit(parsed(ast.unparse(made)))
+            names = [one for one in ast.walk(made) if isinstance(one, ast.Name)]
+            if changing.count and len(names) == 1:
+                both = ["_x_", "_y_"]
+                both[at] = ast.unparse(changed)
+                return f"lambda _by_: ({', '.join(both)})"
+    return "None"
+
+
+class _Changed(ast.NodeTransformer):
+    """Changes each constant by another amount, so that no sum or difference of theirs stays."""
+
+    count = 0
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        self.count += 1
+        by = ast.parse(f"{self.count} * _by_ + {self.count - 1}", mode="eval").body
+        return ast.Call(ast.Name("_other_", ast.Load()), [node, by], [])
 
 
 class _Replaced(ast.NodeTransformer):

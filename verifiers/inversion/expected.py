@@ -12,7 +12,7 @@ from itertools import islice
 from sandbox_gym.verifiers.inversion.edits import Edit
 from sandbox_gym.verifiers.inversion.sites import Function
 from sandbox_gym.verifiers.inversion.text import SourceText
-from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance, changed
+from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance, changed, is_other
 
 _MOST_LEAVES = 5_000
 _LEAVES_TRIED = 3
@@ -65,21 +65,33 @@ def inner_constants(node: ast.expr) -> list[ast.Constant]:
 
 
 def changes(
-    text: SourceText, constants: Sequence[ast.Constant], tolerance: Tolerance = EXACT, most: int = _LEAVES_TRIED
+    text: SourceText,
+    constants: Sequence[ast.Constant],
+    tolerance: Tolerance = EXACT,
+    most: int = _LEAVES_TRIED,
+    alike: Sequence[ast.Constant] = (),
 ) -> Iterator[Edit]:
-    """At most `most` edits, each of one constant: from the middle, the end and the start."""
+    """At most `most` edits, each of one constant: from the middle, the end and the start. `alike`: what else the test
+    expects elsewhere, of which one takes its place first: it can be right as far as its form tells."""
     order = dict.fromkeys((len(constants) // 2, len(constants) - 1, 0, len(constants) // 3))
     made = 0
     for index in order if constants else ():
         node = constants[index]
-        for other in islice(_changed(text, node, tolerance), 2 if len(constants) == 1 else 1):
+        for other in islice(_changed(text, node, tolerance, alike), 2 if len(constants) == 1 else 1):
             if made < most:
                 made += 1
                 yield Edit(text.start(node), text.end(node), other)
 
 
-def _changed(text: SourceText, node: ast.Constant, tolerance: Tolerance) -> Iterator[str]:
-    return changed(text.of(node), node.value, tolerance, turn=node.lineno + node.col_offset)
+def _changed(
+    text: SourceText, node: ast.Constant, tolerance: Tolerance, alike: Sequence[ast.Constant]
+) -> Iterator[str]:
+    told = text.of(node)
+    others = [
+        one for one in alike if type(one.value) is type(node.value) and is_other(one.value, node.value, tolerance)
+    ]
+    yield from [one for one in map(text.of, others) if not {"\n", "\r"} & {*one, *told}][:1]
+    yield from changed(told, node.value, tolerance, turn=node.lineno + node.col_offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,8 @@ class Forms:
             constants = leaves(held)
             if constants:
                 sure = sure and not (displays_only and isinstance(held, ast.Constant | ast.UnaryOp))
-                for edit in changes(self.text, constants, within):
+                alike = [one for one in self.module.alike if one not in constants]
+                for edit in changes(self.text, constants, within, alike=alike):
                     yield self._variant("expected_value", held, (edit,), sure)
                 return
             if isinstance(given, ast.Name) and given.id in (self.names.columns.keys() | self.names.stores.keys()):
@@ -209,10 +210,12 @@ class Forms:
         rows = self.names.columns.get(name.id, [])
         middle = len(rows) // 2
         for row in (*rows[middle : middle + _MOST_ROWS - 1], *rows[:1]):
-            for edit in changes(self.text, leaves(row), bounds, most=1):
+            alike = [cell for other in rows if other is not row for cell in leaves(other)]
+            for edit in changes(self.text, leaves(row), bounds, most=1, alike=alike[:_MOST_ROWS]):
                 yield self._variant("expected_value", row, (edit,), certain)
         for cells in parametrised(self.function, name.id):
-            edits = [next(changes(self.text, leaves(cell), bounds, most=1), None) for cell in cells]
+            alike = [one for cell in cells[:_MOST_ROWS] for one in leaves(cell)]
+            edits = [next(changes(self.text, leaves(cell), bounds, most=1, alike=alike), None) for cell in cells]
             if any(edits):
                 yield self._variant("expected_value", cells[0], [one for one in edits if one is not None], False)
 

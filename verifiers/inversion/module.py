@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
-from sandbox_gym.verifiers.inversion.calls import Libraries, libraries
+from sandbox_gym.verifiers.inversion.calls import EQUAL, Libraries, compared, libraries
 from sandbox_gym.verifiers.inversion.exceptions import expected_exceptions
 from sandbox_gym.verifiers.inversion.sites import Function
 from sandbox_gym.verifiers.inversion.text import SourceText
+
+_MOST_ALIKE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class Module:
     """The exceptions that its tests expect."""
     star: bool
     """Whether any name may be imported."""
+    alike: tuple[ast.Constant, ...] = ()
+    """Texts and integers that values must be equal to."""
 
 
 def module_of(source: str) -> Module:
@@ -40,5 +46,21 @@ def module_of(source: str) -> Module:
             assigned.add(node.id)
     shadowed = frozenset(defined | imported | assigned)
     return Module(
-        text, libraries(text.tree), frozenset(defined), shadowed, expected_exceptions(text.tree), "*" in imported
+        text,
+        libraries(text.tree),
+        frozenset(defined),
+        shadowed,
+        expected_exceptions(text.tree),
+        "*" in imported,
+        tuple(islice(_expected(text.tree), _MOST_ALIKE)),
     )
+
+
+def _expected(tree: ast.Module) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        sides: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+            sides = node.comparators
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in EQUAL:
+            sides = compared(node)
+        yield from (one for one in sides if isinstance(one, ast.Constant) and type(one.value) in (str, int))

@@ -39,11 +39,13 @@ def changed(text: str, value: object, tolerance: Tolerance, turn: int) -> Iterat
         return
     for other in _strings(text, turn) if isinstance(value, str | bytes) else _numbers(text, turn):
         got = _value(other)
-        if type(got) is not type(value) or got == value:
-            continue
-        if isinstance(value, int | float) and not _far(got, value, tolerance):
-            continue
-        yield other
+        if type(got) is type(value) and is_other(got, value, tolerance):
+            yield other
+
+
+def is_other(got: object, value: object, tolerance: Tolerance) -> bool:
+    """Whether a value of the same type does not count as equal."""
+    return got != value and (not isinstance(value, int | float) or _far(got, value, tolerance))
 
 
 def _far(got: object, value: float, tolerance: Tolerance) -> bool:

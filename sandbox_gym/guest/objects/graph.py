@@ -126,7 +126,7 @@ class Graph:
             nothing = reader.empty
             values = [reader.value(message[name]) for name in names]
             if self.wary and (nothing or (reader.empty and "value" in names)):
-                self.exports.asking.given_nothing()
+                self.exports.asking.given_nothing(reader.empty_array)
             if self.wary and reader.reordered:
                 self.exports.asking.reordered()
             for number in message.get("drop", ()):

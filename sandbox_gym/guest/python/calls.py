@@ -7,6 +7,7 @@ classes that are builtin, where "exact") or {"bad_value": reason}. In a dialogue
 peer.py; the test's end sends {"op": "start"} first.
 """
 
+import builtins
 import fcntl
 import json
 import os
@@ -159,6 +160,7 @@ def _run_test(spec, row, policy):
     found = {name: value for name, (has, value) in zip(row["names"], given) if has}
     space.update(found)
     before = dict(space)
+    exec(row["strict"], vars(builtins))
     pyrun.execute(spec, os.path.join(spec["workdir"], spec["main"]), module)
     _define(end, row, space, before)
     if spec["entry_point"] not in found:

@@ -119,6 +119,7 @@ def _check(spec, main, test, options, say):
     # an answer that is imported does not run what it has below its main guard; a test may call its module `__main__`
     module = sys.modules["__main__"] = pyrun.new_module(options[1], path)
     space = vars(module)
+    reached = guards.watch(path, b"async" in spec["sources"][test].lower())
     pyrun.execute(spec, path, module)
     changed = guards.changed(before)
     pyrun.execute(spec, test, _Named(space))
@@ -130,9 +131,9 @@ def _check(spec, main, test, options, say):
     try:
         space["check"](candidate)
     except BaseException as error:
-        say(end="raised", changed=changed or guards.changed(before), **_about(error))
+        say(end="raised", changed=changed or guards.changed(before), reached=reached[:1], **_about(error))
         raise
-    say(end="returned", changed=changed or guards.changed(before))
+    say(end="returned", changed=changed or guards.changed(before), reached=reached[:1])
 
 
 class _Named:

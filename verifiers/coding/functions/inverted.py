@@ -16,6 +16,8 @@ from itertools import chain, zip_longest
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding.functions.split import part
+from sandbox_gym.verifiers.coding.functions.strict import strict
 from sandbox_gym.verifiers.coding.functions.styles import pytest_test
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
 from sandbox_gym.verifiers.inversion import Kind, Variant, doubted, edited, is_lenient, variants_of
@@ -65,12 +67,24 @@ def _inverted(tests: CheckTests, source: str, variant: Variant) -> Inverted:
 
 
 @lru_cache(maxsize=256)
+def strict_test(tests: CheckTests) -> str:
+    """The row's whole test, as CheckTests.test, where it is run apart from an answer."""
+    source = tests.written or tests.test
+    changed = strict(source, set(part(tests).names))
+    if tests.style == "pytest" and changed != source:
+        return pytest_test(changed, tests.module, tests.entry_point)
+    return changed + tests.test[len(source) :] if tests.style != "pytest" else tests.test
+
+
+@lru_cache(maxsize=256)
 def doubt_of(tests: CheckTests) -> tuple[Inverted, ...]:
     """The row's test, which must pass as it does, where it fails objects that equal anything; () where it has nothing
     to doubt."""
     source = tests.written or tests.test
     try:
-        test = doubted(source)
+        parting = part(tests)
+        named = None if parting.classes else parting.shared
+        test = doubted(strict(source, set(parting.names)), named)
         if test and tests.style == "pytest":
             test = pytest_test(test, tests.module, tests.entry_point)
         elif test:

@@ -6,7 +6,7 @@ Pure, from the test's text: a name holds a value of the answer if an expression 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 _RAISES = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
 _OF_CLASSES = frozenset(
@@ -17,7 +17,7 @@ _OPERANDS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
 
 def attributes_read(test: ast.Module, called: set[str], fields: set[str]) -> tuple[tuple[str, ...], ...]:
     """Groups of names that the test reads of one value. `called`: names of the answer; `fields`: names left out."""
-    given = _given(test, called)
+    given = given_names(test, called)
     caught = _caught(test)
     groups: dict[str, set[str]] = {}
     for node in ast.walk(test):
@@ -40,7 +40,7 @@ def _read(node: ast.AST) -> tuple[ast.expr | None, str]:
 
 def iterates(test: ast.Module, called: set[str]) -> bool:
     """Whether the test goes through the items of a value of the answer."""
-    given = _given(test, called)
+    given = given_names(test, called)
     loops = (node for node in ast.walk(test) if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension))
     return any(_names(loop.iter) & given for loop in loops)
 
@@ -68,11 +68,12 @@ def _whose(base: ast.expr) -> str:
     return f"{ast.unparse(base.func)}()" if isinstance(base, ast.Call) else ast.unparse(base)
 
 
-def _given(test: ast.Module, called: set[str]) -> set[str]:
-    """Names that may hold a value of the answer; parameters too, since their arguments are unknown."""
+def given_names(test: ast.Module, called: set[str], known: Set[str] = frozenset()) -> set[str]:
+    """Names that may hold a value of the answer; parameters too, since their arguments are unknown, but those that are
+    `known`."""
     given = called | {"self", "cls"}
     for node in ast.walk(test):
-        if isinstance(node, ast.arg):
+        if isinstance(node, ast.arg) and node.arg not in known:
             given.add(node.arg)
         elif isinstance(node, ast.ExceptHandler) and node.name:
             given.add(node.name)
@@ -137,7 +138,7 @@ def operates(test: ast.Module, classes: set[str]) -> bool:
 
 def read_of_results(test: ast.Module, called: set[str]) -> set[str]:
     """Names of attributes that the test reads of results of the answer's methods."""
-    given = _given(test, called)
+    given = given_names(test, called)
     named: set[str] = set()
     for targets, value in _bindings(test):
         if isinstance(value, ast.expr) and _calls_method(value, given):

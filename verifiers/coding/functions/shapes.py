@@ -88,6 +88,11 @@ class CheckTests:
             return (self.entry_point,)
         return (self.entry_point, *imported_names(parse_field(self.written, f"{ROOT}.test"), self.module))
 
+    @property
+    def said(self) -> str:
+        """All source of the row."""
+        return "\n".join((self.written, self.prompt, self.reference))
+
 
 Tests = StdinTests | FunctionTests | CheckTests | ReferenceTests
 

@@ -210,7 +210,7 @@ def judge(task: CodingTask, plan: Plan, state: State, known: Judged) -> Verdict:
     if reward and isinstance(task.tests, StdinTests) and task.language.name in _PYTHONS:
         signs |= ignored_input(task.tests.inputs, plan)
     if integrity == "in_process" and isinstance(task.tests, CheckTests):
-        found = {**found, **reaching(plan, "\n".join((task.tests.written, task.tests.prompt, task.tests.reference)))}
+        found = {**found, **reaching(plan, task.tests.said)}
         signs = {**signs, **found}
     convicted = bool(found) or convicting(task.fail_on_tamper, signs)
     settled = not any(result.status is TestStatus.CHECKER_FAILED for result in results)

@@ -44,6 +44,8 @@ class _Word:
     genuine: bool = False
     assertion: bool = False
     changed: str = ""
+    reached: str = ""
+    """By which name the answer looked for its test."""
 
     @property
     def raised(self) -> bool:
@@ -61,7 +63,7 @@ def judge_together(task: CodingTask, plan: Plan, state: State, failed: Failed) -
     runs = [(step, out) for step, out in pairs if isinstance(step, Run) and isinstance(out, Outcome)]
     runs = [(step, outcome) for step, outcome in runs if step.name == TOGETHER]
     (_, outcome), words = runs[0], [_word(outcome, step.stdin.decode()) for step, outcome in runs]
-    signs = _seen(words)
+    signs = _seen(words, task.tests.said if isinstance(task.tests, CheckTests) else "")
     status, reason = _true_end(task, outcome, words[0], failed)
     inverted = None
     if status is TestStatus.PASSED and isinstance(task.tests, CheckTests):
@@ -85,16 +87,19 @@ def _word(outcome: Outcome, key: str) -> _Word:
             genuine=bool(key) and head == key.encode(),
             assertion=said.get("assertion") is True,
             changed=plain(str(said.get("changed") or ""), 100),
+            reached=plain(" ".join(map(str, said.get("reached") or ())), 100),
         )
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return _Word()
 
 
-def _seen(words: Sequence[_Word]) -> dict[str, str]:
+def _seen(words: Sequence[_Word], row: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, word in enumerate(words):
         if word.changed:
             found.setdefault(_CHANGED, f"run {index}: {word.changed}")
+        if word.reached and word.reached not in row:
+            found.setdefault("source_reaches_test", f"run {index}: {word.reached}")
         if word.end == "forged":
             found.setdefault(_FORGED, f"run {index}: {SIGNS[_FORGED]}")
     return found

@@ -1,0 +1,172 @@
+"""A test where its comparisons may not hold for want of a value: a loop over no items, a distance that is NaN.
+
+`for a, b in zip(f(x), [1, 2]): assert a == b` holds for an answer of no items, `if abs(f(x) - 2.5) > 1e-6: raise` for
+NaN. Where a test is run apart from the answer, and where it doubts (verifiers/inversion/doubts.py), such loops and
+numbers go through two functions, which fail it. Lines keep their numbers. Reads the row alone, never an answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from sandbox_gym.verifiers.coding.functions.reads import given_names
+from sandbox_gym.verifiers.inversion import Edit, edited
+from sandbox_gym.verifiers.inversion.text import UNPARSEABLE, SourceText
+
+_ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_NO_DISPLAY = ast.Name | ast.Call | ast.Starred | ast.JoinedStr
+_DISTANCES = ("abs", "np.abs", "numpy.abs", "math.fabs")
+_JUDGES = ("all", "any", "filter", "starmap", "itertools.starmap")
+_OF_ARRAYS = re.compile(r"\b(?:np|numpy|any|all|size|shape)\b")
+"""What a test says that may be about arrays, which may have no items."""
+
+
+def strict(source: str, called: set[str]) -> str:
+    """The test of `source`, stricter. `called`: names of the answer."""
+    try:
+        text = SourceText(source)
+        changed = edited(source, _Strict(text, called).edits())
+        SourceText(changed)
+    except UNPARSEABLE:
+        return source
+    return changed
+
+
+class _Strict:
+    def __init__(self, text: SourceText, called: set[str]) -> None:
+        parameters = {one.arg for one in ast.walk(text.tree) if isinstance(one, ast.arg)}
+        self._text, self._known = text, _parametrized(text.tree)
+        self._everywhere = self._given = given_names(text.tree, called, parameters)
+        self._knows_nan = "nan" in text.source.lower()
+        self._real = "" if _OF_ARRAYS.search(text.source) else ", True"
+        self._loads: Counter[str] = Counter()
+        """How often the names of the function at hand are read."""
+
+    def edits(self) -> list[Edit]:
+        wrapped: dict[ast.expr, str] = {}
+        for function in _outermost(self._text.tree):
+            nodes = list(_walk(function.body))
+            self._given = given_names(ast.Module([function], []), self._everywhere, self._known)
+            self._loads = _loads(nodes)
+            for node in nodes:
+                wrapped |= self._looped(node)
+                wrapped |= {} if self._knows_nan else dict.fromkeys(self._numbers(node), self._real)
+        found = []
+        for node, more in wrapped.items():
+            start, end = self._text.start(node), self._text.end(node)
+            name = "_real_(" if more == self._real else "_some_("
+            found += [Edit(start, start, name), Edit(end, end, f"{more})")]
+        return found
+
+    def _numbers(self, node: ast.AST) -> list[ast.expr]:
+        """What must not be NaN: operands whose order is asked for, and distances."""
+        found: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
+            found = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in _DISTANCES:
+            found = [node]
+        return [one for one in found if self._is_given(one) and not isinstance(one, ast.Yield | ast.YieldFrom)]
+
+    def _looped(self, node: ast.AST) -> dict[ast.expr, str]:
+        """What a loop goes through that compares the answer's items with items of a value of the test's own, and that
+        value."""
+        if isinstance(node, ast.For) and any(map(_fails, _walk(node.body))):
+            return self._gone_through(node.iter, node.body, node.target)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp) and any(map(_compares, _walk([node]))):
+            return self._gone_through(node.generators[0].iter, [node], node.generators[0].target)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _JUDGES:
+            found = [self._gone_through(one, [], None) for one in node.args if _paired(one)]
+            return {key: value for each in found for key, value in each.items()}
+        return {}
+
+    def _gone_through(self, given: ast.expr, body: Sequence[ast.AST], target: ast.expr | None) -> dict[ast.expr, str]:
+        if not self._is_given(given):
+            return {}
+        inside = _loads([*_walk([given]), *_walk(body)])
+        pairs = [one for call in _walk([given]) for one in _paired(call)]
+        passed = _loads(_walk([one for one in pairs if self._is_given(one)]))
+        found = [one for one in pairs if self._is_expected(one, inside) and _key(one) not in passed]
+        if pairs and not found and all(isinstance(one, ast.Name) and self._loads[one.id] == 1 for one in pairs):
+            found = pairs  # a helper's parameters
+        targets = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target else set()
+        found = found or [
+            one.value
+            for one in _walk(body)
+            if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name) and one.slice.id in targets
+            if self._is_expected(one.value, inside)
+        ]
+        return {given: "".join(f", {self._text.of(one)}" for one in found)} if found else {}
+
+    def _is_expected(self, node: ast.expr, inside: Counter[str]) -> bool:
+        """Whether it is a literal, or what the test has for these comparisons alone: an input may have items where an
+        output has none."""
+        if key := _key(node):
+            return not self._is_given(node) and inside[key] == self._loads[key]
+        return not any(isinstance(one, _NO_DISPLAY) for one in ast.walk(node))
+
+    def _is_given(self, node: ast.AST) -> bool:
+        return any(isinstance(one, ast.Name) and one.id in self._given for one in ast.walk(node))
+
+
+def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, _FUNCTIONS):
+            yield node
+        else:
+            yield from _outermost(node)
+
+
+def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All below, but for texts with values in them, whose places are not known."""
+    for node in nodes:
+        if not isinstance(node, ast.JoinedStr):
+            yield node
+            yield from _walk(ast.iter_child_nodes(node))
+
+
+def _loads(nodes: Iterable[ast.AST]) -> Counter[str]:
+    return Counter(filter(None, map(_key, nodes)))
+
+
+def _key(node: ast.AST) -> str:
+    """A name that is read, or a part of what it holds: `case["expected"]`, `case.expected`; "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Load) else ""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
+        return f"{node.value.id}[{node.slice.value!r}]"
+    return (
+        f"{node.value.id}.{node.attr}" if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+    )
+
+
+def _paired(node: ast.AST) -> list[ast.expr]:
+    """What `zip`, or `map` with a function of several, goes through together."""
+    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+        return []
+    return {"zip": node.args, "map": node.args[1:]}.get(ast.unparse(node.func), []) if len(node.args) > 1 else []
+
+
+def _fails(node: ast.AST) -> bool:
+    named = isinstance(node, ast.Attribute) and node.attr.startswith(("assert", "fail"))
+    return named or isinstance(node, ast.Assert | ast.Raise)
+
+
+def _compares(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq)
+
+
+def _parametrized(tree: ast.Module) -> set[str]:
+    """Parameters to which decorators give the test's own values."""
+    marks = [
+        one
+        for node in ast.walk(tree)
+        if isinstance(node, _FUNCTIONS)
+        for one in node.decorator_list
+        if isinstance(one, ast.Call) and one.args and ast.unparse(one.func).endswith("parametrize")
+    ]
+    texts = [one.value for mark in marks for one in ast.walk(mark.args[0]) if isinstance(one, ast.Constant)]
+    return {name.strip() for one in texts if isinstance(one, str) for name in one.split(",")}
