@@ -78,6 +78,11 @@ def test_cells_are_ipythons(box: Sandbox) -> None:
     assert failed is not None
     assert (failed.name, failed.value) == ("ZeroDivisionError", "division by zero")
     assert "return x / 0" in failed.traceback
+    for asking, name in (("input('name? ')", "raw_input"), ("import getpass; getpass.getpass()", "getpass")):
+        failed = box.run_code(asking).error
+        assert failed is not None
+        assert failed.name == "StdinNotImplementedError"
+        assert failed.value == f"{name} was called, but this frontend does not support input requests."
     silent = "class Silent(Exception):\n    def __str__(self):\n        raise self\nraise Silent"
     failed = box.run_code(silent).error
     assert failed is not None

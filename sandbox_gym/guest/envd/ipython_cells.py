@@ -5,7 +5,9 @@ show beyond Jupyter's own is here: data of tables, of charts, of lists and dicti
 """
 
 import array
+import builtins
 import gc
+import getpass
 import json
 import os
 import select
@@ -105,6 +107,7 @@ class IPythonNotebook(cells.Notebook):
     def begin(self):
         cells.Notebook.begin(self)
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        builtins.input, getpass.getpass = _unanswered("raw_input"), _unanswered("getpass")
 
     async def _execute(self, code, name):
         self._told, shell, failure = False, self._shell, None
@@ -129,6 +132,16 @@ class IPythonNotebook(cells.Notebook):
         if self._claim.mine() and not self._interrupted:
             self._told = True
             self.fail(name, value, "\n".join(lines))
+
+
+def _unanswered(name):
+    """A function that is refused as a kernel refuses it whose client answers no questions."""
+    from IPython.core.error import StdinNotImplementedError
+
+    def ask(*_given, **_options):
+        raise StdinNotImplementedError("%s was called, but this frontend does not support input requests." % name)
+
+    return ask
 
 
 def _shell():
