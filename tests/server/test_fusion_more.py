@@ -174,6 +174,7 @@ def asked(client: TestClient, route: str, **body: object) -> object:
 
 def test_datasets_are_the_users_rows(client: TestClient) -> None:
     assert client.get("/list_datasets").json() == ["mine"]
+    assert client.get("/v1/ping").json() == client.get("/sandbox_fusion/v1/ping").json() == "pong"
     assert asked(client, "list_ids", dataset="mine") == [1, "two"]
     prompts = asked(client, "get_prompts", dataset="mine", offset=1, limit=1)
     assert isinstance(prompts, list)

@@ -194,10 +194,10 @@ class FusionTools:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    @tool_method(Nothing, Literal["pong"])
-    async def ping(self, engine: Engine, call: ToolCall, wanted: Nothing) -> Literal["pong"]:
-        """Say that the server is there."""
-        return "pong"
+    @tool_method(Nothing, str)
+    async def ping(self, engine: Engine, call: ToolCall, wanted: Nothing) -> str:
+        """Say that the server is there, in JSON."""
+        return '"pong"'
 
     @tool_method(FusionRunCode, FusionRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
