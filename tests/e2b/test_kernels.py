@@ -69,6 +69,7 @@ def test_cells_are_ipythons(box: Sandbox) -> None:
     assert box.run_code("    indented = 5\n    indented").text == "5"
     assert printed(box.run_code("!echo $((6 * 7))\n%pwd")) == "42\n"
     assert printed(box.run_code("%%bash\necho of bash")) == "of bash\n"
+    assert box.run_code("!pip --version").logs.stderr == []
     code = "from IPython.display import HTML, display\ndisplay({'text/latex': 'x'}, raw=True)\ndisplay(HTML('<b>'))"
     latex, html = box.run_code(code).results
     assert (list(latex.formats()), html.html, html.is_main_result) == (["latex"], "<b>", False)

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import types
+import warnings
 
 from .. import kernel
 from . import cells, charts
@@ -190,6 +191,7 @@ def _shell():
     config = Config({"HistoryManager": {"enabled": False}})
     folder = "/tmp/.ipython-%d" % os.getpid()
     shell = Shell.instance(config=config, ipython_dir=folder, **options)
+    warnings.filterwarnings("ignore", "You executed the system command")  # of `!pip`: terminals say it, kernels do not
     shell.db = {}  # what magics remember, without a file or a package for it
     _add_formats(shell)
     _show_saved_images()
