@@ -47,7 +47,7 @@ ANSWER_GRACE_S: Final = 8.0
 ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
 """Languages that one command compiles and runs there."""
 _FURTHER: Final = re.compile(
-    r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b"
+    r"\borg\.javatuples\b|\bgithub\.com/stretchr/testify/|\b(?:require\(|from )\s*['\"]lodash\b"
     r"|#\s{0,9}include\s{0,9}[<\"](?P<c>openssl|gtest|gmock|boost)/"
 )
 """Libraries that programs find there, and here in the larger image."""
