@@ -194,7 +194,7 @@ class Builds:
             snapshot = await self._sandboxes.snapshot(build.tenant, sandbox, "")
             names = [f"{build.name}:{tag}" for tag in build.tags]
             built = replace(snapshot, made=replace(made, recipe=keys[-1]))
-            await self._sandboxes.name(build.tenant, built, names)
+            await self._sandboxes.name(built, names)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._sandboxes.kill(sandbox)

@@ -6,8 +6,6 @@ Owns which tenant has which box and until when. Knows neither HTTP nor how boxes
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -264,15 +262,15 @@ class Sandboxes:
         record, now = sandbox.record, time.time()
         made = Made(env=record.env, workdir=record.workdir, user=record.user)
         image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, record.rooted, made=made)
-        return await self.name(tenant, image, [f"{own}:{tag}" for tag in tags or ("default",)] if own else [])
+        return await self.name(image, [f"{own}:{tag}" for tag in tags or ("default",)] if own else [])
 
-    async def name(self, tenant: Tenant, image: Image, names: Sequence[str]) -> Image:
+    async def name(self, image: Image, names: list[str]) -> Image:
         """Record a snapshot, or a build, under these names; what has lost its last one to it is deleted."""
-        named, lost = self.images.tag(image, names)
+        image, lost = self.images.tag(image, names)
         for older in lost:
-            with suppress(Fault):  # another request has deleted it meanwhile
-                await self.delete_image(tenant, older.snapshot_id)
-        return named
+            self.images.remove(older)
+            await self.disk.delete(older.snapshot_id)
+        return image
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """Snapshot a running sandbox, whose processes are stopped meanwhile."""
