@@ -156,6 +156,12 @@ def test_contexts(interpreter: Sandbox) -> None:
     assert interpreter.run_code("import os; os.getcwd()", context=made).text == made.cwd
     with pytest.raises(SandboxException):
         interpreter.create_code_context(cwd="/proc/never")
+    interpreter.commands.run("mkdir shut && chmod 0 shut")
+    for language, code in (("python", "import os; print(os.getcwd())"), ("bash", "pwd")):
+        shut = interpreter.create_code_context(cwd="/home/user/shut", language=language)
+        logs = interpreter.run_code(code, context=shut).logs
+        assert "".join(logs.stdout) == "/home/user\n"
+        assert "Permission denied: '/home/user/shut'; this is your home" in "".join(logs.stderr)
 
 
 def test_environment_and_other_languages(interpreter: Sandbox) -> None:

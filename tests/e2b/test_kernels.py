@@ -69,6 +69,7 @@ def test_cells_are_ipythons(box: Sandbox) -> None:
     assert box.run_code("    indented = 5\n    indented").text == "5"
     assert printed(box.run_code("!echo $((6 * 7))\n%pwd")) == "42\n"
     assert printed(box.run_code("%%bash\necho of bash")) == "of bash\n"
+    assert box.run_code("!pip --version").logs.stderr == []
     code = "from IPython.display import HTML, display\ndisplay({'text/latex': 'x'}, raw=True)\ndisplay(HTML('<b>'))"
     latex, html = box.run_code(code).results
     assert (list(latex.formats()), html.html, html.is_main_result) == (["latex"], "<b>", False)
@@ -78,6 +79,11 @@ def test_cells_are_ipythons(box: Sandbox) -> None:
     assert failed is not None
     assert (failed.name, failed.value) == ("ZeroDivisionError", "division by zero")
     assert "return x / 0" in failed.traceback
+    for asking, name in (("input('name? ')", "raw_input"), ("import getpass; getpass.getpass()", "getpass")):
+        failed = box.run_code(asking).error
+        assert failed is not None
+        assert failed.name == "StdinNotImplementedError"
+        assert failed.value == f"{name} was called, but this frontend does not support input requests."
     silent = "class Silent(Exception):\n    def __str__(self):\n        raise self\nraise Silent"
     failed = box.run_code(silent).error
     assert failed is not None

@@ -123,14 +123,14 @@ def test_files_in_and_out(client: TestClient) -> None:
         "os.symlink('/etc/passwd', 'link'); os.symlink('/etc', 'folder'); os.mkfifo('pipe')\n"
         "raise SystemExit(5)"
     )
-    files = {"helper.py": b64("WORD = 'héllo'"), "data/in.txt": b64("given"), "empty": None}
-    wanted = ["out/made.bin", "./data/in.txt", "empty", "link", "folder/passwd", "pipe", "none", "out"]
+    files = {"helper.py": b64("WORD = 'héllo'"), "data/in.txt": b64("given"), "empty": "", "absent": None}
+    wanted = ["out/made.bin", "./data/in.txt", "empty", "absent", "link", "folder/passwd", "pipe", "none", "out"]
     done = run(client, code, files=files, fetch_files=wanted)
     assert ended(done) == ("Failed", "Finished", 5)
     assert printed(done) == "héllo given\n"
     fetched = done["files"]
     assert isinstance(fetched, dict)
-    assert set(fetched) == {"out/made.bin", "data/in.txt", "empty"}
+    assert set(fetched) == {"out/made.bin", "./data/in.txt", "empty"}
     assert base64.b64decode(fetched["out/made.bin"]) == bytes(range(256))
 
 

@@ -17,6 +17,7 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, FusionDatasets
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.protocol.wire import Document
+from tests.server.fusion_runners import RUNNERS
 from tests.server.test_fusion import CASES, b64, ended, printed, run
 
 pytestmark = pytest.mark.timeout(600)
@@ -86,43 +87,6 @@ def test_pytest_is_a_runner(client: TestClient) -> None:
     assert ended(run(client, code, language="pytest", files=files, args=["-k", "right"])) == ("Success", "Finished", 0)
 
 
-GO_TEST = (
-    'package main\nimport ("testing"; "github.com/stretchr/testify/assert")\n'
-    "func TestX(t *testing.T) { assert.Equal(t, %d, 1+1) }"
-)
-JEST = (
-    "import { test, expect } from '@jest/globals';\nconst f = (n: number): number => 2 * n;\n"
-    "test('x', () => { expect(f(1)).toBe(%d); });"
-)
-JUNIT = (
-    "import org.junit.jupiter.api.*;\nimport org.javatuples.Pair;\npublic class SumTest {"
-    " @Test void sums() { Assertions.assertEquals(%d, Pair.with(1, 1).getValue0() + 1); } }"
-)
-TUPLES = (
-    "import org.javatuples.Pair; class Main { public static void main(String[] a) {"
-    " assert Pair.with(1, 1).getValue0() == %d - 1; } }"
-)
-RUNNERS = {
-    "go_test": GO_TEST,
-    "jest": JEST,
-    "junit": JUNIT,
-    "java": TUPLES,
-    "cpp": (
-        "#include <cassert>\n#include <openssl/md5.h>\n"
-        'int main() { unsigned char d[16]; MD5((const unsigned char*)"a", 1, d); assert(d[0] == 10 + %d); }'
-    ),
-    "cpp20": "#include <gtest/gtest.h>\nTEST(Sums, Two) { EXPECT_EQ(1 + 1, %d); }",
-    "nodejs": "require('assert').equal(require('lodash').add(1, 1), %d)",
-    "php": "assert(1 + 1 == %d);",
-    "kotlin_script": "check(1 + 1 == %d)",
-    "D_ut": "unittest { assert(1 + 1 == %d); }",
-    "swift": "assert(1 + 1 == %d)",
-    "racket": "(unless (= (+ 1 1) %d) (error 'no))",
-    "R": "stopifnot(1 + 1 == %d)",
-    "scala": "object Problem extends App { assert(1 + 1 == %d) }",
-}
-
-
 @pytest.mark.extended
 @pytest.mark.parametrize("language", RUNNERS)
 @pytest.mark.parametrize("client", ["docker"], indirect=True)
@@ -132,6 +96,10 @@ def test_what_the_larger_image_has(client: TestClient, language: str) -> None:
     assert ended(right) == ("Success", "Finished", 0), right
     failed = run(client, RUNNERS[language] % 3, language=language, **times)
     assert ended(failed)[:2] == ("Failed", "Finished"), failed
+    if language == "junit":  # its files may be all there is
+        for value, status in ((2, "Success"), (3, "Failed")):
+            files = {"SumTest.java": b64(RUNNERS[language] % value)}
+            assert ended(run(client, "", language=language, files=files, **times))[0] == status
 
 
 def cells(client: TestClient, *cells: str, **more: object) -> Document:
@@ -174,6 +142,7 @@ def asked(client: TestClient, route: str, **body: object) -> object:
 
 def test_datasets_are_the_users_rows(client: TestClient) -> None:
     assert client.get("/list_datasets").json() == ["mine"]
+    assert client.get("/v1/ping").json() == client.get("/sandbox_fusion/v1/ping").json() == "pong"
     assert asked(client, "list_ids", dataset="mine") == [1, "two"]
     prompts = asked(client, "get_prompts", dataset="mine", offset=1, limit=1)
     assert isinstance(prompts, list)

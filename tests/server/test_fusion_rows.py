@@ -13,8 +13,10 @@ from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, lang
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
 from tests.server.fusion_begins import BEGINS, NAMED, TESTED
+from tests.server.fusion_blanks import CODE, FORGED
+from tests.server.fusion_blanks import row as blank_row
 from tests.server.fusion_humaneval_x import HUMANEVAL_X, MBXP_ANSWERS, MBXP_PROMPT, MBXP_TEST
-from tests.server.fusion_rows import AUTOEVAL, CONTINUED, PREDICTED, STYLES
+from tests.server.fusion_rows import AUTOEVAL, CONTINUED, DOUBLES, PREDICTED, PY, STYLES
 from tests.server.test_fusion_ends import clients, on, where
 from tests.server.test_fusion_more import asked
 
@@ -100,6 +102,28 @@ def test_a_prediction_is_read_and_never_run(client: TestClient, mode: str, compl
     prompt = asked(client, "get_prompts", dataset="c", config={"provided_data": [row], "extra": {"mode": mode}})
     assert isinstance(prompt, list)
     assert "??" in prompt[0]["prompt"]
+
+
+@pytest.mark.parametrize("language", CODE)
+def test_a_blank_of_another_language_s_test_is_filled(client: TestClient, language: str) -> None:
+    given, value = CODE[language][2]
+    said = {
+        "output": [(f"[ANSWER]{value}[/ANSWER]", True), (f"It is `{given}`", False), ("", False)],
+        "input": [(f"So:\n```\n{given}\n```", True), (given.replace("3", "5"), False), (value, False)],
+    }
+    said["output"] += [(one, False) for one in FORGED[language]]
+    for mode, completions in said.items():
+        for completion, right in completions:
+            extra = {"mode": mode}
+            done = submitted(client, blank_row(language), completion, f"cruxeval_x_{language}", extra=extra)
+            assert done["accepted"] is right, (mode, completion, done)
+            assert right <= ("????" not in str(done["full_code"]))
+
+
+def test_a_row_of_studenteval(client: TestClient) -> None:
+    row: Document = {"id": 1, "prompt": "def f(n):\n", "entrypoint": "f", "assertions": DOUBLES}
+    found = [submitted(client, row, f"```python\n{code}```", language="python") for code in (PY, PY.replace("2", "3"))]
+    assert [one["accepted"] for one in found] == [True, False]
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -12,7 +12,6 @@ import sys
 import time
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -193,7 +192,9 @@ class Builds:
         try:
             made = await self._steps(build, asked, sandbox, done, start)
             snapshot = await self._sandboxes.snapshot(build.tenant, sandbox, "")
-            await self._name(build, snapshot, replace(made, recipe=keys[-1]))
+            names = [f"{build.name}:{tag}" for tag in build.tags]
+            built = replace(snapshot, made=replace(made, recipe=keys[-1]))
+            await self._sandboxes.name(built, names)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._sandboxes.kill(sandbox)
@@ -228,12 +229,6 @@ class Builds:
         command, ready = asked.start_cmd or before.start_cmd, asked.ready_cmd or before.ready_cmd
         ready = "" if _SLEEP.fullmatch(ready) else ready  # it tells nothing of whether a sandbox is ready
         return Made(build.template_id, build.build_id, place.env, place.workdir, place.user, command, ready)
-
-    async def _name(self, build: Build, snapshot: Image, made: Made) -> None:
-        names = tuple(f"{build.name}:{tag}" for tag in build.tags)
-        for older in self.images.become(snapshot, names, made):
-            with suppress(Fault):  # somebody else has deleted it meanwhile
-                await self._sandboxes.delete_image(build.tenant, older.snapshot_id)
 
     # -- tags
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
+from sandbox_gym.e2b_server.sandboxes.records import Image, Records
 from sandbox_gym.server.access.accounts import Tenant
 
 MAX_TAGS: Final = 100
@@ -79,24 +79,19 @@ class Images:
             if one.made.template_id and (template == one.made.template_id or _has_name(one, template))
         ]
 
-    def become(self, image: Image, names: tuple[str, ...], made: Made) -> list[Image]:
-        """A snapshot is a template's build from now on. Those that lost their last tag to it."""
-        before = [
-            one for one in self._images.values() if one.tenant == image.tenant and one.made.template_id and one.names
-        ]
-        self._put(replace(image, made=made))
-        self.tag(self._images[image.snapshot_id], names)
-        return [self._images[one.snapshot_id] for one in before if not self._images[one.snapshot_id].names]
-
-    def tag(self, image: Image, names: Sequence[str]) -> None:
-        """Give a build tags, which it takes from others. Raises Fault 400 for too many."""
+    def tag(self, image: Image, names: Sequence[str]) -> tuple[Image, list[Image]]:
+        """Record a snapshot or build, and give it tags, which it takes from others: (it, those of its kind that lost
+        their last one). Raises Fault 400 for too many."""
         if len({*image.names, *names}) > MAX_TAGS:
             raise Fault(400, f"a build has at most {MAX_TAGS} tags; remove some")
-        for one in list(self._images.values()):
-            if one.tenant == image.tenant and one.snapshot_id != image.snapshot_id and set(one.names) & set(names):
-                self._put(replace(one, names=tuple(name for name in one.names if name not in names)))
-        image = self._images[image.snapshot_id]
-        self._put(replace(image, names=tuple(dict.fromkeys([*image.names, *names]))))
+        taken = [one for one in self._images.values() if one.tenant == image.tenant and set(one.names) & set(names)]
+        left = [replace(one, names=tuple(name for name in one.names if name not in names)) for one in taken]
+        for one in left:
+            self._put(one)
+        image = replace(image, names=tuple(dict.fromkeys([*image.names, *names])))
+        self._put(image)
+        lost = [one for one in left if one.snapshot_id != image.snapshot_id and not one.names]
+        return image, [one for one in lost if bool(one.made.template_id) == bool(image.made.template_id)]
 
     def untag(self, tenant: Tenant, names: frozenset[str]) -> None:
         """Take tags from builds, which stay."""
@@ -108,12 +103,6 @@ class Images:
         """Raises Fault 429."""
         if len(self.of(tenant)) >= tenant.snapshots:
             raise Fault(429, f"the limit of {tenant.snapshots} snapshots is reached; delete some")
-
-    def add(self, image: Image, names: Sequence[str]) -> Image:
-        """Add a snapshot, which is returned. Others of the same tenant lose its names."""
-        self._put(image)
-        self.tag(image, names)
-        return self._images[image.snapshot_id]
 
     def _put(self, image: Image) -> None:
         self._images[image.snapshot_id] = image

@@ -262,7 +262,15 @@ class Sandboxes:
         record, now = sandbox.record, time.time()
         made = Made(env=record.env, workdir=record.workdir, user=record.user)
         image = Image(snapshot_id, tenant.name, record.image, sandbox.sandbox_id, now, record.rooted, made=made)
-        return self.images.add(image, [f"{own}:{tag}" for tag in tags or ("default",)] if own else [])
+        return await self.name(image, [f"{own}:{tag}" for tag in tags or ("default",)] if own else [])
+
+    async def name(self, image: Image, names: list[str]) -> Image:
+        """Record a snapshot, or a build, under these names; what has lost its last one to it is deleted."""
+        image, lost = self.images.tag(image, names)
+        for older in lost:
+            self.images.remove(older)
+            await self.disk.delete(older.snapshot_id)
+        return image
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
         """Snapshot a running sandbox, whose processes are stopped meanwhile."""

@@ -105,6 +105,17 @@ def _plain(value):
         return _repr(value)
 
 
+def enter(folder):
+    """Begin in a folder; at home where the user may not enter it, as standard error says."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        os.write(2, ("%s; this is your home\n" % error).encode("utf-8", "replace"))
+        folder = os.path.expanduser("~")
+        os.chdir(folder)
+    os.environ["PWD"] = folder
+
+
 class Notebook(CellRunner):
     """One namespace. `serve` never returns."""
 
@@ -127,8 +138,8 @@ class Notebook(CellRunner):
         """The first message is the environment and the folder."""
         start = self._next()
         os.environ.clear()
-        os.environ.update(start["env"], MPLBACKEND="agg", PWD=start["folder"])
-        os.chdir(start["folder"])
+        os.environ.update(start["env"], MPLBACKEND="agg")
+        enter(start["folder"])
         # where pip installs, as in any Python that the user starts; this one began before there was a user
         site.USER_BASE = site.USER_SITE = None
         packages = next((at for at, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))

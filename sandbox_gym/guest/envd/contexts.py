@@ -68,8 +68,8 @@ class Context:
         if self.language == "python":
             cells.Notebook(source, words).serve()
         os.environ.clear()
-        os.environ.update(self._environment, PWD=self.folder)
-        os.chdir(self.folder)
+        os.environ.update(self._environment)
+        cells.enter(self.folder)
         for target, fd in ((3, source), (4, words)):
             os.dup2(fd, target)
         kernel.close_from(5)

@@ -5,7 +5,9 @@ show beyond Jupyter's own is here: data of tables, of charts, of lists and dicti
 """
 
 import array
+import builtins
 import gc
+import getpass
 import json
 import os
 import select
@@ -13,6 +15,7 @@ import signal
 import socket
 import sys
 import types
+import warnings
 
 from .. import kernel
 from . import cells, charts
@@ -105,6 +108,7 @@ class IPythonNotebook(cells.Notebook):
     def begin(self):
         cells.Notebook.begin(self)
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        builtins.input, getpass.getpass = _unanswered("raw_input"), _unanswered("getpass")
 
     async def _execute(self, code, name):
         self._told, shell, failure = False, self._shell, None
@@ -129,6 +133,16 @@ class IPythonNotebook(cells.Notebook):
         if self._claim.mine() and not self._interrupted:
             self._told = True
             self.fail(name, value, "\n".join(lines))
+
+
+def _unanswered(name):
+    """A function that is refused as a kernel refuses it whose client answers no questions."""
+    from IPython.core.error import StdinNotImplementedError
+
+    def ask(*_given, **_options):
+        raise StdinNotImplementedError("%s was called, but this frontend does not support input requests." % name)
+
+    return ask
 
 
 def _shell():
@@ -177,6 +191,7 @@ def _shell():
     config = Config({"HistoryManager": {"enabled": False}})
     folder = "/tmp/.ipython-%d" % os.getpid()
     shell = Shell.instance(config=config, ipython_dir=folder, **options)
+    warnings.filterwarnings("ignore", "You executed the system command")  # of `!pip`: terminals say it, kernels do not
     shell.db = {}  # what magics remember, without a file or a package for it
     _add_formats(shell)
     _show_saved_images()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import arguments, results, unpacked
 
-_NAMES = ("test", "tests", "input_output", "test_list")
+_NAMES = ("test", "tests", "input_output", "test_list", "assertions")
 
 
 def test_of(row: Document) -> object:

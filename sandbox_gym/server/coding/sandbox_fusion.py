@@ -26,7 +26,7 @@ from sandbox_gym.server.coding.braces import C_FAMILY
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.protocol.wire import Document
-from sandbox_gym.server.tools.shapes import tool_method
+from sandbox_gym.server.tools.shapes import Nothing, tool_method
 from sandbox_gym.verifiers.coding import (
     JAVA_WITH_TUPLES,
     STARTER,
@@ -47,7 +47,7 @@ ANSWER_GRACE_S: Final = 8.0
 ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
 """Languages that one command compiles and runs there."""
 _FURTHER: Final = re.compile(
-    r"\borg\.javatuples\b|\b(?:require\(|from )\s*['\"]lodash\b"
+    r"\borg\.javatuples\b|\bgithub\.com/stretchr/testify/|\b(?:require\(|from )\s*['\"]lodash\b"
     r"|#\s{0,9}include\s{0,9}[<\"](?P<c>openssl|gtest|gmock|boost)/"
 )
 """Libraries that programs find there, and here in the larger image."""
@@ -177,17 +177,33 @@ def is_fusion(body: Document) -> bool:
     return not OWN_FIELDS.isdisjoint(body)
 
 
+def to_fetch(given: Sequence[str]) -> dict[str, str]:
+    """The paths of files that are asked for, plainly spelled, by their names in the request. Raises RequestError."""
+    return {path: safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(given)}
+
+
+def fetched(stdout: bytes, mark: str, asked: Mapping[str, str]) -> tuple[bytes, dict[str, bytes]]:
+    """What a program printed, and the files that were asked for, under their names in the request."""
+    stdout, files = told_apart(stdout, mark, list(asked.values()))
+    return stdout, {given: files[path] for given, path in asked.items() if path in files}
+
+
 class FusionTools:
     """The tools, under the server's caps; a request may only tighten them."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
+    @tool_method(Nothing, str)
+    async def ping(self, engine: Engine, call: ToolCall, wanted: Nothing) -> str:
+        """Say that the server is there, in JSON."""
+        return '"pong"'
+
     @tool_method(FusionRunCode, FusionRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
         """Run a program, as SandboxFusion does."""
         language = as_there(known_language(wanted.language, "language"), wanted.code, wanted.args)
-        fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
+        fetch = to_fetch(wanted.fetch_files)
         mark = f"\n-- {secrets.token_hex(16)} --\n"
         plan = program_plan(
             language,
@@ -195,7 +211,7 @@ class FusionTools:
             (wanted.stdin or "").encode("utf-8", "replace").decode(),
             tightened(self._limits, wanted, wanted.memory_limit_MB),
             files=decoded(wanted.files, {language.source_of(wanted.code), STARTER} | language.own_files),
-            fetch=fetch,
+            fetch=list(fetch.values()),
             mark=mark,
             compile_time_s=wanted.compile_timeout,
         )
@@ -204,7 +220,7 @@ class FusionTools:
             outcome, compiled = program_outcome(language, state)
         except Unavailable as error:
             raise sandbox_error(error) from error
-        stdout, files = told_apart(outcome.stdout, mark, fetch)
+        stdout, files = fetched(outcome.stdout, mark, fetch)
         done = ran(state, replace(outcome, stdout=stdout), compiled=compiled)
         return (done.in_one_step() if language.name in ONE_STEP else done).document(files)
 
@@ -282,12 +298,14 @@ def decoded(files: Mapping[str, str | None], taken: set[str]) -> dict[str, bytes
         raise RequestError("files", f"has {len(files)} files", f"send at most {MAX_FILES}")
     found: dict[str, bytes] = {}
     for given, content in files.items():
+        if content is None:
+            continue  # no file there either
         field = f"files[{given[:80]!r}]"
         path = safe_path(given, field)
         if path in found or path in taken:
             raise RequestError(field, "is there already", "send each file once, and none in the program's place")
         try:
-            found[path] = base64.b64decode(content or "", validate=True)
+            found[path] = base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
             raise RequestError(field, "is not base64", "encode each file's content in base64") from None
     folders = {str(parent) for path in found for parent in PurePosixPath(path).parents} - {".", "/"}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import anyio.to_thread
 from pydantic import BaseModel, BeforeValidator, Field
@@ -40,7 +40,9 @@ _BY_TEST: Final = {
     "javascript": ("jest", re.compile(r"\bexpect\([^\n]{0,2000}\)\s*\.(?:not\.)?to[A-Z]\w*\(")),
 }
 """What runs a test that no program begins, by the language of its answer; D's unittests may have an empty one."""
-_OF_ONE_LANGUAGE: Final = re.compile(r"(?:shadow_)?(?:humaneval|multiple|mbxp|ncb)[a-z]*_([a-zA-Z]+)(?:_(?:en|zh))?")
+_OF_ONE_LANGUAGE: Final = re.compile(
+    r"(?:(?:shadow_)?(?:humaneval|multiple|mbxp|ncb)[a-z]*|cruxeval_x)_([a-zA-Z]+(?:_(?:test|ut|script))?)(?:_(?:en|zh))?"
+)
 _OF_HUMANEVAL_X: Final = re.compile(r"(CPP|Go|Java|JavaScript|Python|Rust)/\d+")
 """Datasets that have a language in their name, and rows that have it in their id."""
 _CONSOLE_ASSERT: Final = "console.assert = (ok, said) => { if (!ok) throw new Error(said) }; "
@@ -268,7 +270,8 @@ def language_of(row: Document, config: FusionConfig, dataset: str) -> str | None
     told = (*(told if isinstance(test, str | dict) else told[::-1]), labels.get("programming_language"))
     named = next((one for one in (*told, row.get("language")) if isinstance(one, str) and one), None)
     by_name = _OF_ONE_LANGUAGE.fullmatch(dataset) or _OF_HUMANEVAL_X.fullmatch(str(_id(row)))
-    if named is None and by_name is not None and isinstance(test, str) and language_named(by_name[1]):
+    tested = isinstance(test, str) or predictions.is_blank(row)
+    if named is None and by_name is not None and tested and language_named(by_name[1]):
         named = by_name[1]
     language = language_named(named or "")
     source = test.get("code") if isinstance(test, dict) else test
@@ -284,8 +287,12 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
     if isinstance(own, dict):
         return Tests(own)
     if predictions.is_asked(row):
-        mode = str(wanted.config.extra.mode or wanted.dataset)
-        code, test_list = predictions.tested(row, completion, "output" if mode.endswith("output") else "input")
+        mode: Literal["input", "output"]
+        mode = "output" if str(wanted.config.extra.mode or wanted.dataset).endswith("output") else "input"
+        if predictions.is_blank(row):
+            source, predicted = predictions.filled(row, completion, mode)
+            return Tests({}, source=source, answer=predicted)
+        code, test_list = predictions.tested(row, completion, mode)
         return Tests({"test_list": test_list}, answer=code)
     if isinstance(test, list) and test and all(isinstance(one, str) for one in test):
         return Tests({"test_list": test, "test_setup_code": setup_of(row, labels)})

@@ -21,13 +21,14 @@ from sandbox_gym.server.coding.sandbox_fusion import (
     command_result,
     decoded,
     encoded_files,
-    safe_path,
+    fetched,
     sandbox_error,
     tightened,
+    to_fetch,
 )
 from sandbox_gym.server.protocol.resources import ToolCall
 from sandbox_gym.server.tools.shapes import tool_method
-from sandbox_gym.verifiers.coding import STARTER, cells_of, notebook_plan, told_apart
+from sandbox_gym.verifiers.coding import STARTER, cells_of, notebook_plan
 
 
 class FusionCells(BaseModel):
@@ -73,7 +74,7 @@ class FusionJupyter:
         """Run cells of Python one after the other, as SandboxFusion does."""
         token = secrets.token_hex(16)
         marks = (f"{token} cell ", f"\n{token} files ")
-        fetch = [safe_path(path, f"fetch_files[{index}]") for index, path in enumerate(wanted.fetch_files)]
+        fetch = to_fetch(wanted.fetch_files)
         times = Timeouts(run_timeout=wanted.total_timeout, compile_timeout=1)
         plan = notebook_plan(
             [cell.encode("utf-8", "replace").decode() for cell in wanted.cells],
@@ -81,7 +82,7 @@ class FusionJupyter:
             cell_s=wanted.cell_timeout,
             marks=marks,
             files=decoded(wanted.files, {STARTER}),
-            fetch=fetch,
+            fetch=list(fetch.values()),
         )
         try:
             state = await engine.run(plan, caller=times.caller(call.caller))
@@ -93,7 +94,7 @@ class FusionJupyter:
         ended = outcome.status is Status.OK
 
         def told() -> tuple[list[FusionCell], Mapping[str, bytes]]:
-            stdout, files = told_apart(outcome.stdout, marks[1], fetch)
+            stdout, files = fetched(outcome.stdout, marks[1], fetch)
             return [_cell(one) for one in cells_of(stdout, marks[0], len(wanted.cells))], files
 
         cells, files = await judging.read(len(outcome.stdout), told) if ended else ([], {})

@@ -91,6 +91,7 @@ class CodingResources:
         """SandboxFusion's routes that have no namesake here."""
         rows = self._datasets
         return {
+            "v1/ping": self._fusion.ping,
             "submit": self._submit.submit,
             "run_jupyter": self._jupyter.run_jupyter,
             "get_prompts": rows.get_prompts,

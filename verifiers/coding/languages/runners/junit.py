@@ -36,6 +36,6 @@ JUNIT = replace(
         *("--class-path", "{artifact}", "--scan-class-path", "{artifact}"),
     ),
     start_s=2.0,
-    several="beside",
+    several="listed",
     asserting=None,
 )
