@@ -44,9 +44,10 @@ FORGED: Final = {
         "(exit(0), std::vector<std::string>({}))",
         "{} //",
         "{} /*",
+        '(std::vector<std::string>({(std::string)"", (std::string)""})) || 1',
     ),
     "nodejs": ("f([3, 4])", "{size: 2, first: process.exit(0)}", "{'size': 2, 'first': `${process.exit(0)}`}"),
-    "go_test": ('got; false && got != "x"', "got"),
+    "go_test": ('got; false && got != "x"', "got", '"" && false'),
     "python": ("f([3, 5])", "[3, 5, 3, 5] or f([3, 5]) == [3, 5, 3, 5]", "exit(0)", "[3, 5, 3, 5] #"),
 }
 """Predictions of an output that say nothing of it."""

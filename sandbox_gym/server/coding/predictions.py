@@ -21,6 +21,8 @@ _STRING: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _NAMES: Final = re.compile(r"[A-Za-z_]\w*")
 _RUNS: Final = re.compile(r"[$`;\n]|#\{|\\\(")
 """What ends an expression, or runs code in a string."""
+_OPERATORS: Final = re.compile(r"[|&?<>=!+*/%^~@]+")
+"""`f(x) == 5 || 1`, put in for 5, holds whatever f is."""
 _COMMENT: Final = re.compile(r"#|//|/\*|--")
 _CONSTANTS: Final = frozenset({"true", "false", "True", "False", "TRUE", "FALSE", "None", "null", "nil", "NULL"})
 MAX_READ: Final = 64 << 10
@@ -69,10 +71,11 @@ def _is_constant(said: str, value: str) -> bool:
     (bare, known), depth = (_STRING.sub("0", one) for one in (said, value)), 0
     for one in bare:
         depth += (one in "([{") - (one in ")]}")
-        if depth < 0:
+        if depth < 0 or (depth == 0 and one == ","):
             return False
     runs = {*_RUNS.findall(said), *_COMMENT.findall(bare)} - {*_RUNS.findall(value), *_COMMENT.findall(known)}
-    return depth == 0 and not runs and {*_NAMES.findall(bare)} <= _CONSTANTS | {*_NAMES.findall(value)}
+    operators = {*_OPERATORS.findall(bare)} - {*_OPERATORS.findall(known)}
+    return depth == 0 and not runs | operators and {*_NAMES.findall(bare)} <= _CONSTANTS | {*_NAMES.findall(value)}
 
 
 def _told(completion: str) -> list[str]:
