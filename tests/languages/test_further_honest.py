@@ -26,9 +26,9 @@ import pytest
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import Engine
-from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
+from sandbox_gym.verifiers.coding import parse_task
 from tests.languages.further_programs import PROGRAMS, named
-from tests.languages.test_further import EVERYWHERE, engine
+from tests.languages.test_further import EVERYWHERE, engine, verdict_of
 
 __all__ = ["engine"]
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(1800)]
@@ -109,7 +109,7 @@ async def judged(engine: Engine, language: str, source: str, tests: list[tuple[s
     row: dict[str, object] = {"language": language, "time_limit_s": 3, "memory_limit_mb": 256}
     row["unit_tests"] = {"inputs": [given for given, _ in tests], "outputs": [wanted for _, wanted in tests]}
     task = parse_task(row, limits=Settings().limits(), early_stop=False)
-    return (await engine.verify(CodingVerifier(), task, Answer(f"~~~~{language}\n{source}\n~~~~"))).verdict
+    return await verdict_of(engine, task, Answer(f"~~~~{language}\n{source}\n~~~~"))
 
 
 @pytest.mark.parametrize(("provider", "name"), EVERYWHERE)
