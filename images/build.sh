@@ -34,9 +34,9 @@ for name in "$@"; do
     copy="import pathlib, sys; from sandbox_gym.sandbox.pythons import ready"
     copy="$copy; ready(sys.argv[2], pathlib.Path(sys.argv[1]))"
     # Debian has one Python; rows ask for others, which this machine may have. SWE_PYTHONS= builds without any
-    for version in ${SWE_PYTHONS-3.12}; do
-      "${PYTHON:-.venv/bin/python}" -c "$copy" "$context/python" "$version" \
-        || echo "swe: no Python $version here; rows that ask for it can't be built in containers" >&2
+    for minor in ${SWE_PYTHONS-3.12}; do
+      "${PYTHON:-.venv/bin/python}" -c "$copy" "$context/python" "$minor" \
+        || echo "swe: no Python $minor here; rows that ask for it can't be built in containers" >&2
     done
   fi
   if [ "$name" = polyglot ]; then

@@ -12,7 +12,10 @@ SCALA = Language(
     image="polyglot-more",
     several="named",
     version=("/usr/bin/scalac", "-version"),
-    compile=("/usr/bin/scalac", "-nowarn", "-d", "{artifact}", "{source}"),
+    compile=(
+        *("/usr/bin/scalac", "-J-Xmx1g", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-J-XX:-UsePerfData"),
+        *("-nowarn", "-d", "{artifact}", "{source}"),
+    ),
     artifact="main.jar",
     run=(
         *("/usr/bin/java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),

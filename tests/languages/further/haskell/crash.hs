@@ -1,0 +1,1 @@
+main = print 42 >> print (head (tail [1 :: Int]))

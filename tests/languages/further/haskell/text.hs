@@ -1,0 +1,2 @@
+main :: IO ()
+main = do { s <- getLine; print (length s); putStrLn (reverse s) }

@@ -1,0 +1,1 @@
+fun main() { println(42); println(listOf(1)[3]) }

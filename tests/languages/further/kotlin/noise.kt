@@ -1,0 +1,1 @@
+fun main() { while (true) { System.err.println("no".repeat(500)) } }

@@ -1,0 +1,1 @@
+print(42) local t = nil print(t.x)

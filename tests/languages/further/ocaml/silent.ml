@@ -1,0 +1,1 @@
+let () = ignore (read_line ())

@@ -1,0 +1,1 @@
+print 42; my $x = 0; print 1 / $x;

@@ -1,0 +1,1 @@
+<?php for (;;) { $a = range(1, 1000); sort($a); }

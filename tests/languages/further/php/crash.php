@@ -1,0 +1,1 @@
+<?php echo 42, intdiv(1, 0);

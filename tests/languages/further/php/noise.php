@@ -1,0 +1,1 @@
+<?php for (;;) fwrite(STDERR, str_repeat('no', 500) . PHP_EOL);

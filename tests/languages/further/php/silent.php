@@ -1,0 +1,1 @@
+<?php fgets(STDIN);

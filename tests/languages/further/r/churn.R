@@ -1,0 +1,1 @@
+repeat sort(runif(1000))

@@ -1,0 +1,2 @@
+f <- function(n) 1 + f(n + 1)
+cat(f(0))

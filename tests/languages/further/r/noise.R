@@ -1,0 +1,1 @@
+repeat message(strrep('no', 500))

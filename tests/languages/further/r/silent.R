@@ -1,0 +1,1 @@
+invisible(readLines(file('stdin'), 1))

@@ -1,0 +1,6 @@
+con <- file("stdin", "r")
+n <- as.integer(readLines(con, 1))
+w <- readLines(con, n)
+t <- table(w)
+o <- order(-as.integer(t), names(t), method = "radix")
+cat(paste(names(t)[o], as.integer(t)[o]), sep = "\n")

@@ -1,0 +1,2 @@
+#lang racket
+(define c (read)) (displayln 42) (exit c)

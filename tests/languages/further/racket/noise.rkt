@@ -1,0 +1,2 @@
+#lang racket
+(let loop () (eprintf "~a\n" (make-string 1000 #\n)) (loop))

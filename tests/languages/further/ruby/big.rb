@@ -1,0 +1,3 @@
+gets
+a = gets.split.map(&:to_i)
+puts "#{a.sum} #{a.max} #{a.uniq.size}"

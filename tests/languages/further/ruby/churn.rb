@@ -1,0 +1,1 @@
+loop { (1..1000).map(&:to_s).sort }

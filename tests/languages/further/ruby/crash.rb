@@ -1,0 +1,2 @@
+puts 42
+puts nil + 1

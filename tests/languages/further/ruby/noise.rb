@@ -1,0 +1,1 @@
+loop { warn 'no' * 500 }

@@ -1,0 +1,2 @@
+import Foundation
+while true { fputs(String(repeating: "no", count: 500) + "\n", stderr) }

@@ -1,0 +1,3 @@
+@main struct Main {
+    static func main() { let s = readLine()!; print(s.unicodeScalars.count); print(String(s.reversed())) }
+}

@@ -1,0 +1,1 @@
+module main; initial $display("%0d", twice(21)); endmodule

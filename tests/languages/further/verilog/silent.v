@@ -1,0 +1,1 @@
+module main; initial $finish; endmodule
