@@ -113,7 +113,7 @@ async def boxes(
 
 def ask(test: str) -> Program:
     row: dict[str, object] = {"names": ["f"], "operates": False, "style": "check", "prompt": ""}
-    row |= dict.fromkeys(("classes", "shared", "attributes", "words", "of_results"), ())
+    row |= {**dict.fromkeys(("classes", "shared", "attributes", "words", "of_results"), ()), "strict": ""}
     return Program("ask", {"main.py": test.encode(), "row.json": json.dumps(row).encode()}, entry_point="f")
 
 

@@ -82,7 +82,7 @@ def numbers_of(words: list[int]) -> str:
     return f"{sum(words)} {max(words)} {len(set(words))}\n"
 
 
-def tests_of(task: str, language: str) -> list[tuple[str, str]]:
+def cases_of(task: str, language: str) -> list[tuple[str, str]]:
     """Inputs and what a right program prints."""
     chance = random.Random(task)
     if task == "words":
@@ -119,9 +119,9 @@ async def test_right_programs_earn(engine: Engine, provider: str, name: str) -> 
 
     async def one(task: str, slots: anyio.Semaphore) -> None:
         async with slots:
-            verdict = await judged(engine, name, program(name, task), tests_of(task, name))
+            verdict = await judged(engine, name, program(name, task), cases_of(task, name))
         found = [test.status.value for test in verdict.tests]
-        wanted = ["passed", "runtime_error"] if task == "code" else ["passed"] * len(tests_of(task, name))
+        wanted = ["passed", "runtime_error"] if task == "code" else ["passed"] * len(cases_of(task, name))
         if found != wanted or verdict.tamper:
             wrong.append((task, found, verdict.tests[0].reason, verdict.tests[-1].reason, verdict.tamper))
 

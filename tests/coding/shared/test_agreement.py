@@ -40,6 +40,13 @@ def seen(answered: Answered, verdict: Verdict) -> tuple[float, list[str]]:
     return verdict.reward, [test.status.value for test in verdict.tests]
 
 
+def earns_less(one: tuple[float, list[str]], other: tuple[float, list[str]]) -> bool:
+    """Whether no test passed in the first that did not in the second: what answers otherwise in a shared process may
+    lose by it, and never gain."""
+    passed = [[status == "True" for status in statuses] for _, statuses in (one, other)]
+    return one[0] <= other[0] and all(mine <= theirs for mine, theirs in zip(*passed, strict=True))
+
+
 def answers() -> Iterator[Answered]:
     """Every Python program of the corpus, every attack in Python with its honest answer."""
     for program in sorted((TESTS / "golden" / "corpus").glob("*/*.py")):
@@ -83,7 +90,7 @@ async def test_every_status_is_the_same(provider: str, whole: bool) -> None:
             shared.append(answered.name)
         assert own.processes == "own"
         found = [seen(answered, verdict) for verdict in (auto, own)]
-        if found[0] != found[1]:
+        if found[0] != found[1] and not (answered.hostile and earns_less(*found)):
             differing.append(f"{answered.name}: {found[0]} where processes of their own give {found[1]}")
 
     engine_settings = Settings(provider=provider, boxes=2 * AT_ONCE)

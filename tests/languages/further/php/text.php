@@ -1,2 +1,3 @@
 <?php
-$s = rtrim(fgets(STDIN), "\n"); echo mb_strlen($s), "\n", implode('', array_reverse(mb_str_split($s))), "\n";
+$s = rtrim(fgets(STDIN), "\n"); $letters = preg_split('//u', $s, -1, PREG_SPLIT_NO_EMPTY);
+echo count($letters), "\n", implode('', array_reverse($letters)), "\n";
