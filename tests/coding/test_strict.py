@@ -132,6 +132,32 @@ NEAR = {
         "import itertools\ndef f(n): return itertools.repeat(n)",
         ["for a, b in zip(f(3), [3, 3]):", "    assert a == b"],
     ),
+    "bound in the loop": (
+        REPEAT,
+        [
+            "for n in (2, 0):",
+            "    for i, one in enumerate(f(n)):",
+            "        for want in [[2, 2]]:",
+            "            assert one == want[i]",
+        ],
+    ),
+    "bound beside it": (
+        REPEAT,
+        [f"assert all(f({n})[i] == want[i] for i in range(len(f({n}))) for want in [[2, 2]])" for n in (2, 0)],
+    ),
+    "not there": (
+        REPEAT,
+        ["case = {'n': 0}", "got = f(case['n'])", "for i in range(len(got)):", "    assert got[i] == case['want'][i]"],
+    ),
+    "not yet there": (
+        REPEAT,
+        [
+            "for n in (0, 2):",
+            "    for i, one in enumerate(f(n)):",
+            "        assert one == want[i]",
+            "    want = [2, 2]",
+        ],
+    ),
     "neighbours": (
         "def f(x): return sorted(x)",
         ["for x in ([], [1], [2, 1]):", "    got = f(x)", "    assert all(a <= b for a, b in zip(got, got[1:]))"],

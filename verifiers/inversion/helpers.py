@@ -111,12 +111,12 @@ def _some_(items, *expected):
     for item in items:
         nothing = False
         yield item
-    for one in expected:
+    for one in expected if nothing else ():
         try:
-            full = one.__len__()
-        except (AttributeError, TypeError):
+            full = one().__len__()
+        except Exception:
             continue
-        assert not (nothing and full), "no items, where some are expected"
+        assert not full, "no items, where some are expected"
 
 def _real_(x, items=False):
     kind = x.__class__

@@ -87,6 +87,7 @@ class _Strict:
         if not self._is_given(given):
             return {}
         inside = _loads([*_walk([given]), *_walk(body)])
+        bound = {one.id for one in _walk(body) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
         pairs = [one for call in _walk([given]) for one in _paired(call)]
         passed = _loads(_walk([one for one in pairs if self._is_given(one)]))
         found = [one for one in pairs if self._is_expected(one, inside) and _key(one) not in passed]
@@ -99,7 +100,8 @@ class _Strict:
             if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name) and one.slice.id in targets
             if self._is_expected(one.value, inside)
         ]
-        return {given: "".join(f", {self._text.of(one)}" for one in found)} if found else {}
+        found = [one for one in found if not bound & {name.id for name in ast.walk(one) if isinstance(name, ast.Name)}]
+        return {given: "".join(f", lambda: {self._text.of(one)}" for one in found)} if found else {}
 
     def _is_expected(self, node: ast.expr, inside: Counter[str]) -> bool:
         """Whether it is a literal, or what the test has for these comparisons alone: an input may have items where an
