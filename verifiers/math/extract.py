@@ -17,6 +17,11 @@ _LETTER = re.compile(r"\(?\s*([A-Za-z])\s*(?:[).:]|$)")
 _ANOTHER = re.compile(r"\([A-Za-z]\)|^[\s,.:)]*(?:(?:and|or|&|/)\s*)?\(?[A-Z](?:[\s).:,]|$)")
 _UNESCAPED = r"(?<!\\)[{}]"
 _SPACED_BOX = re.compile(r"\\boxed\s+\{")
+_ONLY_LETTER = re.compile(
+    r"[\s*$]{0,9}(?:\\text(?:bf)?\{)?\(?[A-J](?:[\s*$().:}]{0,9}$"
+    r"|[).:] (?!.*(?:\b[A-J][).:]|\b(?:not|wrong|incorrect|false|neither)\b)).{1,200}$)"
+)
+"""A text that is a letter, or a line that begins with one as choices do."""
 _BARE_BOX = re.compile(
     r"\\boxed\s*(-?(?:[0-9][0-9.,]*[0-9]|[0-9])(?:/[0-9]+)?|-?\\[A-Za-z]+(?:\{[^{}]{0,200}\}){0,2}|[A-Za-z](?![A-Za-z]))"
 )
@@ -37,7 +42,8 @@ def extract_answer(text: str, options: MathOptions | None = None) -> str | None:
     if found is None and options.plain_answer and not _has_frame(visible, frames):
         found = plain_answer(visible)
     if options.multiple_choice:
-        found = choice_letter(found if found is not None else (plain_answer(visible) or "")) or found
+        alone = visible if _ONLY_LETTER.match(visible) else ""
+        found = choice_letter(found if found is not None else (plain_answer(visible) or alone)) or found
     return found
 
 

@@ -13,7 +13,7 @@ from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
 from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
-from sandbox_gym.verifiers.math.rungs.equations import false_equation, other_derivative, paired
+from sandbox_gym.verifiers.math.rungs.equations import false_equation, of_another, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.families import same_families
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
@@ -66,6 +66,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
         same_points(gold, answer),
         same_residue(gold, answer),
         false_equation(gold, answer),
+        of_another(gold, answer),
         unevaluated(gold, answer),
     ):
         if found:

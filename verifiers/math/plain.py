@@ -21,7 +21,7 @@ _ANCHORS = (
     "choice is",
     "答案",
 )
-_AFTER_ANCHOR = re.compile(r"(?:\*\*|__)?\s*(?:is|are|=|是|为)?\s*[:：]?\s*(?:\*\*|__)?\s*")
+_AFTER_ANCHOR = re.compile(r"(?:\*\*|__|\s*\})?\s*(?:is|are|=|是|为)?\s*[:：]?\s*(?:\*\*|__)?\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,500})\*\*")
 _DISPLAYS = (("\\[", "\\]"), ("$$", "$$"))
 _DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
@@ -32,7 +32,9 @@ _WORD = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}(?![A-Za-z(^])")
 _COPULA = re.compile(r"(?<![A-Za-z\\])(?:is equal to|is|are|was|equals|be)(?![A-Za-z])\s*:?\s*")
 _IF = re.compile(r"\b(?:if|when)\b")
 _DENIED = re.compile(r"\b(?:not|never)\b|n't")
-_REASON = re.compile(r",?\s+(?:because|since|which|where|when|as|so that|given|by|after|if)\s")
+_REASON = re.compile(
+    r",?\s+(?:because|since|which|where|when|as|so that|given|by|after|if|not|rather than|instead of)\s"
+)
 _LEAD = re.compile(r"(?:exactly|approximately|about|simply|just|only)\s+")
 _STARTS = re.compile(r"[$\\]?[-+]?(?:[0-9]|\\)|\$")
 _NUMBER_THEN = re.compile(
@@ -59,7 +61,8 @@ def plain_answer(text: str) -> str | None:
 
 
 def tagged(text: str) -> str | None:
-    """What the last `<answer>` element holds, where that is no sentence."""
+    """What the last `<answer>` element holds, or GLM's box, where that is no sentence."""
+    text = text.replace("<|begin_of_box|>", "<answer>").replace("<|end_of_box|>", "</answer>")
     inner = _line(text.rpartition("<answer>")[2].partition("</answer>")[0]) if "</answer>" in text else ""
     return inner if inner and len(_WORD.findall(_SPAN.sub(" ", inner))) <= _FEW_WORDS else None
 

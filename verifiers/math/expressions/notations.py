@@ -59,7 +59,7 @@ _SIGN: Final = re.compile(
     r"(?=[-+$]?[0-9.]|[-+]?\\(?:frac|sqrt|pi)(?![A-Za-z]))"
 )
 """What may stand before a value and changes nothing of it."""
-_NEXT: Final = re.compile(r"(?<=[0-9}]) (?=[a-z](?:_\w)? ?=)")
+_NEXT: Final = re.compile(r"(= ?(?:[^={}]|\{[^={}]*\})*?)(?<=[0-9}] )(?=[a-z](?:_\w)? ?=)")
 """Between `x=1` and `y=2`."""
 _PROGRESSION: Final = re.compile(
     r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
@@ -93,7 +93,7 @@ def usual(text: str) -> str:
     if "\\mp" in text and "\\pm" not in text:
         text = text.replace("\\mp", "\\pm")
     if text.count("=") > 1:
-        text = _NEXT.sub(", ", text)
+        text = _NEXT.sub(lambda found: f"{found[1].rstrip()}, ", text)
     if "," in text:
         text = _PROGRESSION.sub(_written_out, text)
     if "C" in text:

@@ -19,15 +19,19 @@ _CASES = re.compile(r"^(?:\\\{ ?\\begin\{array\} ?\{[clr| ]*\}|\\begin\{cases\})
 _CONDITION = re.compile(r"^,|,(?= ?&)|‹[, ]*(?:if|for|when)? ?,?›|[,. ]+$")
 _TRANSPOSED = re.compile(r"(?<=[)\]}]) ?\^ ?\{? ?(?:T|‹T›|\\top|\\intercal) ?\}?$")
 _NAME = r"(?:\\?[A-Za-z]+'*(?:_(?:\{[^{}]{1,20}\}|[A-Za-z0-9]))?|\|[A-Z]{2}\|)"
+_VALUE = r"[fghFGHPQ]'{0,3} ?\( ?-? ?(?:[0-9]{1,9}(?:[./][0-9]{1,9})?|\\frac ?\{?[0-9]{1,3}\}? ?\{?[0-9]{1,3}\}?) ?\)"
 _PROBABILITY = r"(?:‹?(?:P|Pr|E|Var|Cov|SD)›?|\\Pr|\\mathbb\{[PE]\}) ?(?:\([^()=]{1,60}\)|\[[^\[\]=]{1,60}\])"
 _WORDS = r"‹(?![^›]*\b(?:not|never|less|more|greater|wrong|or)\b) ?[A-Za-z][A-Za-z ]{0,30} ?›"
 _MARKED = r"m?\\(?:angle|overline|vec|hat|bar|widehat|nabla) ?\{? ?[A-Za-z]{1,3} ?\}?|\\sigma ?\^ ?\{?2\}?"
 _QUOTIENT = r"\\frac\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}\{ ?(?:\\partial ?)?[A-Za-z]{1,3} ?\}"
 _ASSIGNED = re.compile(
-    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_QUOTIENT}|{_PROBABILITY}|{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",
+    rf"^({_NAME}(?:\({_NAME}(?:,\s?{_NAME}){{0,5}}\))?|\({_NAME}(?:,\s?{_NAME}){{1,8}}\)|{_VALUE}|{_QUOTIENT}|{_PROBABILITY}|"
+    rf"{_WORDS}|{_MARKED})\s?(?:=|\\approx|\\in)\s?(.+)$",
     re.DOTALL,
 )
-_MARKS = re.compile(r"\\(?:overline|vec|hat|bar|widehat|mathbb)(?![A-Za-z])|\\(?=Pr)|(?<=P)r(?=[(\[])|[{}|]")
+_MARKS = re.compile(
+    r"\\(?:overline(?!\{?[a-z]\}?$)|vec|hat|widehat|mathbb)(?![A-Za-z])|[‹›]|\\(?=Pr)|(?<=P)r(?=[(\[])|[{}|]"
+)
 _INDEX = re.compile(r"^([a-z])\((n)\)$")
 _BUILDER = re.compile(r"\\mid|\\vert|\||:|\\in\b|\\dots|\\cdots|\\ldots|\.\.\.")
 _WORDS_BETWEEN = re.compile(r"\s*,?\s*(?:‹\s*,?\s*(?:and|or)\s*,?\s*›|\b(?:and|or)\b)\s*")
@@ -93,7 +97,7 @@ def assigned(text: str) -> tuple[str, str]:
         if "," in rest or ";" in rest or _WORDS_BETWEEN.search(rest) or any(not part.strip() for part in parts):
             return "", text
         rest = parts[-1].strip()
-    return "" if name.startswith("‹") else _INDEX.sub(r"\1_\2", _plain_name(name)), rest
+    return "" if name.startswith("‹") and "(" not in name else _INDEX.sub(r"\1_\2", _plain_name(name)), rest
 
 
 def _plain_name(name: str) -> str:

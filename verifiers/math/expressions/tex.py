@@ -44,8 +44,8 @@ _SAME = {
     "dfrac": "\\frac", "tfrac": "\\frac", "cfrac": "\\frac", "cdot": "*", "times": "*", "ast": "*", "div": "/",
     "leq": "\\le", "leqslant": "\\le", "geq": "\\ge", "geqslant": "\\ge", "lt": "<", "gt": ">", "neq": "\\ne",
     "degree": "^\\circ", "degrees": "^\\circ", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[", "rbrack": "]",
-    "left": "", "right": "", "bigl": "", "bigr": "", "Bigl": "", "Bigr": "", "big": "", "Big": "", "bigg": "",
-    "Bigg": "", "large": "", "Large": "", "LARGE": "", "huge": "", "Huge": "", "boldsymbol": "", "bm": "",
+    "left": "", "right": "", "middle": "", "bigl": "", "bigr": "", "Bigl": "", "Bigr": "", "big": "", "Big": "",
+    "bigg": "", "Bigg": "", "large": "", "Large": "", "LARGE": "", "huge": "", "Huge": "", "boldsymbol": "", "bm": "",
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
     "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
@@ -73,6 +73,7 @@ _CROSS = re.compile(
 _BLACKBOARD = re.compile(
     r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: |\\mathbf ?\{)([RZNQC])(?![A-Za-z_^(])\}?"
 )
+_CALLIGRAPHIC = re.compile(r"\\(?:mathcal|mathscr|mathfrak) ?(?:\{ ?([A-Za-z]) ?\}|(?<= )([A-Za-z]))")
 _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
 _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
@@ -105,6 +106,8 @@ _ROOT_SIGN = re.compile(r"√ ?([0-9]{1,30})(?![0-9.])")
 _ACCENT = re.compile(r"\\(vec|bar|hat|overline|tilde) ([A-Za-z])(?![A-Za-z])")
 _BOLD_FORMULA = re.compile(r"\\(?:math(?:bf|rm|it|sf)|text(?:bf|it)?) ?(?=\{ ?-? ?\\[dt]?(?:frac|sqrt)(?![A-Za-z]))")
 _LINK = re.compile(r"‹ ?(?:(或者?|oder|ou)|(?:并?且|和|与|及|und|et)) ?›")
+_MINUS = re.compile(r"^‹ ?(?:minus|negative) ?› ?(?=[0-9\\])")
+_MAPS = re.compile(r"^(?:([A-Za-z]) ?: ?)?([a-z]) ?\\mapsto ?")
 _LETTER_DEGREE = re.compile(r"(?<=[0-9])\^ ?\{?‹?o›?\}?(?![A-Za-z])")
 _OTHER_SCRIPTS = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+:?")
 _SPACING = re.compile(r"\\[,;:!> ]|~|\\\n")
@@ -115,8 +118,8 @@ _ONE_SCRIPT = re.compile(r"(?<=_)\{([A-Za-z0-9])\}|(?<=\^)\{([A-Za-z0-9])\}(?![A
 _HALF_MARKS = ("‹", "›")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"))
 _SYMBOLS = {
-    "<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "US$": "$", "\\&": "&", "\\_": "_",
-    "&lt;": "<", "&gt;": ">", "\\not=": "\\ne ", "\\not =": "\\ne ", "^{\\circ}": "^\\circ",
+    "<=": "\\le ", ">=": "\\ge ", "!=": "\\ne ", "\\%": "%", "\\$": "$", "\\#": "#", "US$": "$", "\\&": "‹and›",
+    "\\_": "_", "&lt;": "<", "&gt;": ">", "\\not=": "\\ne ", "\\not =": "\\ne ", "^{\\circ}": "^\\circ",
     "^{\\circ }": "^\\circ", "^ \\circ": "^\\circ", "^^\\circ": "^\\circ", "**": "^",
 }  # fmt: skip
 
@@ -236,6 +239,7 @@ _BEFORE_WORDS: tuple[_Step, ...] = (
     ("\\", _BLACKBOARD, r"\\mathbb{\1\2}"),
     ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),
     ("\\", _UNIT_VECTOR, r" \1\2\3\4 "),  # a hat on a bold letter
+    ("\\math", _CALLIGRAPHIC, r"\1\2"),
     ("log", _NATURAL, r"\\ln "),
     ("\\", _ACCENT, r"\\\1{\2}"),
     ("{", _BOLD_FORMULA, ""),
@@ -246,6 +250,8 @@ _AFTER_WORDS: tuple[_Step, ...] = (
     ("10", _TIMES, "*"),
     ("{‹", _UNIT_QUOTIENT, r"‹\1/\2\3›"),
     ("‹", _LINK, lambda found: "‹or›" if found[1] else "‹and›"),
+    ("‹", _MINUS, "-"),
+    ("\\mapsto", _MAPS, lambda found: f"{found[1] or 'f'}({found[2]})="),
     ("U", _UNION, r"\\cup "),
     (".", _MODULE, ""),
     ("_", _NAMED_INDEX, r"{\1\2}"),

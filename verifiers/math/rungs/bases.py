@@ -80,6 +80,9 @@ def same_ratio(gold: str, answer: str) -> Decision | None:
         return Decision(times[0] == times[1], "ratio", "times of day")
     gold, answer = re.sub(r"\s", "", gold), re.sub(r"\s", "", answer)
     first, second = _ratio(gold), _ratio(answer)
+    signs = {text.count(":") for text in (gold, answer)}
+    if (first or second) and len(signs) > 1 and max(signs) > 1 and not {",", "="} & {*gold, *answer}:
+        return Decision(False, "ratio", "a ratio of more numbers")  # math-verify divides
     if not first or not second or len(first) != len(second):
         return None
     try:

@@ -30,6 +30,13 @@ _RANGE = re.compile(
 )
 _NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
+_SET = re.compile(
+    r"^\\\{ ?([^|:{}\\]{1,60}?) ?(\\in ?\\mathbb\{[A-Z]\}(?: ?[_^] ?\{?[-+*0-9n]\}?)?)? ?,?"
+    r" ?(?:\\mid(?![A-Za-z])|\||:|‹ ?(?:such that|where) ?›) ?(.{1,400}?) ?\\\}$"
+)
+"""`\\{x \\in \\mathbb{R} \\mid x > 2\\}`."""
+_MEMBER = re.compile(r"^([a-z])(?: ?\\in(?![a-z])|$)")
+_UNSAID = re.compile(r"\\in ?\\mathbb\{[RC]\}")
 _A_CHOICE = re.compile(r"^‹? ?(?:[A-Za-z ]{0,20} )?\(?[A-Ja-j](?:[.):›]|$)")
 _CONDITION = re.compile(
     r"^(.{1,200}?[^,;( ]) ?[,;]? ?(?:‹ ?,? ?(?:for|where|when|if|with) ?›)? ?\(? ?"
@@ -52,10 +59,20 @@ _OF_VECTORS = re.compile(
     r"\\(?:nabla|(?:vec|mathbf|overrightarrow|boldsymbol|bm) ?\{? ?\\?[A-Za-z]{1,8} ?\}?) ?\\(cdot|times)(?![a-z])"
 )
 """`\\nabla \\cdot F` and `\\vec a \\times \\vec b`, whose signs of multiplication are two operations."""
+_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
+_BEFORE = re.compile(r"[0-9./]*[-+*]?|\\frac[0-9]{2}")
+_ACCENT = re.compile(r"\\(?:overline|d?dot)")
+_NO_BRACES = str.maketrans("", "", "{}")
+"""What changes the value of what it stands before."""
+_PRIME = re.compile(r"\^ ?\{? ?(?:((?:\\prime ?){1,4})|\(([1-9])\)) ?\}?")
+_PRIMES = re.compile(r"\\[A-Za-z]+|([A-Za-z])((?:'(?!s(?![A-Za-z])))*)")
 _TURNS = re.compile(r"(?<![A-Za-z\\])(?:[klmn] ?\\pi(?![A-Za-z])|\\pi ?[klmn](?![A-Za-z]))")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
 _ROUNDED = Fraction(1, 6)
-_CONSTANT = re.compile(r"\+ ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$")
+_CONSTANT = re.compile(
+    r"(?:\+|(?:(?<=[^=\s]{2})|(?<=[^=]{2}[^=\s])) ?=(?= ?‹? ?[CKck]))"
+    r" ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$"
+)
 
 
 def false_equation(gold: str, answer: str) -> Decision | None:
@@ -84,7 +101,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
     told = TOLD_CHOICE.match(gold)
     if told and not _A_CHOICE.match(answer):
         gold = gold[told.end() :]
-    gold, answer = _without_range(*_natural(*counted(*_without_condition(gold, answer))))
+    gold, answer = _without_range(*_natural(*counted(*(_of_sets(gold, answer) or _without_condition(gold, answer)))))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
         answer = mine.group() + answer[theirs.end() :]
@@ -94,8 +111,14 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
 def other_derivative(gold: str, answer: str) -> Decision | None:
     """Derivatives by other variables, as the texts are before `dy/dx` and `dy/dt` become `y'`; functions of functions
     in another order."""
-    alike = "'" not in gold + answer and ("=" in gold) == ("=" in answer)
-    if alike and len({tuple(sorted(_ORDERED.findall(text))) for text in (gold, answer)}) > 1:
+    alike = ("=" in gold) == ("=" in answer)
+    if alike and "d" not in gold + answer and _other_primes(gold, answer):
+        return Decision(False, "equation", "a function for its derivative")
+    if (
+        alike
+        and "'" not in gold + answer
+        and len({tuple(sorted(_ORDERED.findall(text))) for text in (gold, answer)}) > 1
+    ):
         return Decision(False, "equation", "another derivative, or functions in another order")
     mine, theirs = (set(_OF_VECTORS.findall(text)) for text in (gold, answer))
     if mine and theirs and mine != theirs:
@@ -105,6 +128,50 @@ def other_derivative(gold: str, answer: str) -> Decision | None:
     mine, theirs = (set(_DERIVED_BY.findall(text)) for text in (gold, answer))
     differ = mine and theirs and mine != theirs
     return Decision(False, "equation", "derivatives by other variables") if differ else None
+
+
+def of_another(gold: str, answer: str) -> Decision | None:
+    """What is right of `=` is said of something else that differs in a number, a factor or a sign: `P(X=8)`, `2P(X=1)`
+    and `1-P(X=1)` for `P(X=1)`, a sum to another bound."""
+    first, second = ([side.strip() for side in split_top(text, "=")] for text in (gold, answer))
+    if len(first) != 2 or len(second) != 2 or squeezed(first[0]) == squeezed(second[0]):
+        return None
+    values = try_evaluate(first[1]), try_evaluate(second[1])
+    if squeezed(first[1]) != squeezed(second[1]) and (values[0] is None or values[0] != values[1]):
+        return None
+    shorter, longer = sorted((squeezed(each[0]).translate(_NO_BRACES) for each in (first, second)), key=len)
+    numbers = re.search("[A-Za-z]", shorter) and _NUMBER.sub("", shorter) == _NUMBER.sub("", longer)
+    own, theirs = (sorted(map(float, _NUMBER.findall(each))) for each in (shorter, longer))
+    numbers = numbers and own != theirs
+    before = longer.removesuffix(shorter) if shorter and shorter != longer else ""
+    other = before != longer and (_BEFORE.fullmatch(before) or (len(shorter) == 1 and _ACCENT.fullmatch(before)))
+    return Decision(False, "equation", "said of something else") if numbers or (before and other) else None
+
+
+def _other_primes(gold: str, answer: str) -> bool:
+    """Whether a letter that has primes in one text has other ones in the other, which math-verify does not see."""
+    texts = (_PRIME.sub(lambda found: "'" * int(found[2] or found[1].count("p")), text) for text in (gold, answer))
+    mine, theirs = ({(each[1], each[2]) for each in _PRIMES.finditer(text) if each[1]} for text in texts)
+    primed = {letter for letter, primes in mine | theirs if primes}
+    own, other = ({each for each in marks if each[0] in primed} for marks in (mine, theirs))
+    return own != other and {letter for letter, _ in own} == {letter for letter, _ in other}
+
+
+def _of_sets(gold: str, answer: str) -> tuple[str, str] | None:
+    """What is to be compared of two sets `\\{x \\mid x > 2\\}`: the conditions where their elements are the same, the
+    elements where the conditions are. That elements are real, or complex, need not be said."""
+    mine, theirs = _SET.match(gold), _SET.match(answer)
+    if not mine or not theirs:
+        return None
+    names = [found[1] if (found := _MEMBER.match(each[1]) or _MEMBER.match(each[3])) else "" for each in (mine, theirs)]
+    if all(names) and not _letter(names[0]).search(answer):
+        theirs = _SET.match(_letter(names[1]).sub(names[0], answer)) or theirs
+    of, whose = (squeezed(each[2] or "") for each in (mine, theirs))
+    if of == whose or ((not of or not whose) and _UNSAID.match(of + whose)):
+        for compared, same in ((3, 1), (1, 3)):
+            if squeezed(mine[same]) == squeezed(theirs[same]):
+                return mine[compared], theirs[compared]
+    return gold, answer
 
 
 def _without_condition(gold: str, answer: str) -> tuple[str, str]:

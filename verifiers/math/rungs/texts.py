@@ -38,7 +38,7 @@ _OPPOSITES = (
     "up down;upward downward;upwards downwards;above below;over under;before after;more less;more fewer;"
     "increase decrease;increased decreased;rise fall;gain loss;profit loss;maximum minimum;max min;largest smallest;"
     "clockwise counterclockwise;clockwise anticlockwise;inward outward;forward backward;forwards backwards;"
-    "ahead behind;odd even"
+    "ahead behind;odd even;area perimeter;mean median;mean mode;median mode;radius diameter;length width;sum product"
 )
 _PAIRS = tuple(pair.split() for pair in _OPPOSITES.split(";"))
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
