@@ -5,10 +5,15 @@ Knows nothing of engines or screens.
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
+import tempfile
+import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from sandbox_gym.errors import ConfigurationError, RequestError
 from sandbox_gym.server.protocol.envelope import body_of
@@ -16,11 +21,28 @@ from sandbox_gym.server.protocol.wire import Document, dumps, loads
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(row, line) of every line that is not blank; rows count from 0 over all lines."""
-    with path.open("rb") as file:
-        for row, line in enumerate(file):
-            if line.strip():
-                yield row, line
+    """(row, line) of every line that is not blank; rows count from 0 over all lines. The file may be a pipe or
+    packed by gzip. Raises ConfigurationError."""
+    source = path if path.is_file() else Path(_kept(path).name)
+    with source.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        try:
+            for row, line in enumerate(gzip.GzipFile(fileobj=file) if packed else file):
+                if line.strip():
+                    yield row, line
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ConfigurationError(f"{path} is packed by gzip, but not whole ({error}): pack it again") from error
+
+
+@cache
+def _kept(pipe: Path) -> IO[bytes]:
+    """A copy of what a pipe holds, which gives it only once."""
+    copy = tempfile.NamedTemporaryFile(prefix="sandbox-gym-")  # noqa: SIM115  # kept until the process ends
+    with pipe.open("rb") as file:
+        shutil.copyfileobj(file, copy)
+    copy.flush()
+    return copy
 
 
 def as_request(row: int, line: bytes) -> Document:
@@ -98,7 +120,11 @@ class Lines:
         self._file.close()
 
     def write(self, document: Document) -> None:
-        """Append one line; a cancellation can't interrupt it."""
+        """Append one line; a cancellation can't interrupt it. Raises ConfigurationError, as where the disk is full."""
         rest = memoryview(dumps(document) + b"\n")
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            why = f"{self._file.name}: {error.strerror}; its whole lines are valid: make room, then go on with --resume"
+            raise ConfigurationError(why) from None

@@ -35,7 +35,8 @@ from sandbox_gym.server.registry import kind_of
 
 def verify(
     file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one JSON object a line.")
+        Path,
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="Rows, one JSON object a line; may be a pipe."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="Verify responses, one a line.")],
     provider: ProviderOption = None,

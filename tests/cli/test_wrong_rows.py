@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import subprocess
+import threading
 from pathlib import Path
 
-from tests.cli.running import coding_row, commands
+import pytest
+
+from tests.cli.running import PROGRAM, coding_row, commands
 
 TESTS = coding_row()["verifier_metadata"]
 LINES = [
@@ -66,3 +72,32 @@ def test_rows_that_are_none(tmp_path: Path) -> None:
     sums = json.loads(audit_json.stdout)
     assert (sums["rows"], sums["invalid"]) == (7, 4)
     assert {(each["row"], each["line"]) for each in sums["severe"]} >= {(3, 4), (7, 8)}
+
+
+@pytest.mark.parametrize("source", ["/dev/stdin", "packed", "pipe"])
+def test_rows_of_a_pipe_and_packed_ones(tmp_path: Path, source: str) -> None:
+    """What gives its lines only once is all read, though they are counted first."""
+    text = "".join(json.dumps(coding_row()) + "\n" for _ in range(3)).encode()
+    if source == "packed":
+        (tmp_path / source).write_bytes(gzip.compress(text))
+    elif source == "pipe":
+        os.mkfifo(tmp_path / source)
+        threading.Thread(target=(tmp_path / source).write_bytes, args=(text,), daemon=True).start()
+    file = source if source.startswith("/") else str(tmp_path / source)
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [*PROGRAM, "verify", file, "--out", out, "--provider", "fake"],
+        input=text,
+        capture_output=True,
+        env={**os.environ, "SANDBOX_GYM_STATE_DIR": str(tmp_path / "state")},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(out.read_bytes().splitlines()) == 3
+
+
+def test_a_packed_file_that_is_not_whole(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.gz"
+    rows.write_bytes(gzip.compress(json.dumps(coding_row()).encode() * 50)[:-30])
+    [said] = commands([["verify", rows, "--out", tmp_path / "out", "--provider", "fake"]])
+    assert (said.returncode, "is packed by gzip, but not whole" in said.stderr) == (2, True), said

@@ -239,3 +239,32 @@ def test_imports_of_an_answer_are_read_in_linear_time(language: str, code: str) 
     test = "package main\n#<INSERT>\nfunc main() {}\n" if language == "go" else "#<INSERT>\n"
     for text in (code, f"package main\n{code}"):
         assert program_with(text, test, language)(test)
+
+
+_BODY = "def solution():\n    eggs = 16 - 3 - 4\n    return eggs * {}\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "right", "wrong"),
+    [
+        ({"id": 1, "content": "How much?", "answer": 18}, _BODY.format(2), _BODY.format(3)),
+        (
+            {"id": 1, "content": "How much?", "labels": {"answer": "18.0"}},
+            _BODY.format(2),
+            "def solution():\n    pass\n",
+        ),
+        ({"id": 1, "answer": "18"}, _BODY.format(2) + "result = solution()\nprint(result)\n", "print('18 or 27')"),
+        ({"id": 1, "answer": 18}, f"```python\n{_BODY.format(2)}```", f"```python\n{_BODY.format(2)}print(27)\n```"),
+        ({"id": 1, "answer": "6 * 3 = 18, and so on\n#### 1,018"}, "print(1018)", "print(18)"),
+        ({"id": 1, "answer": 18}, f"{_BODY.format(2)}\n\nif __name__ == '__main__':\n    print(solution())", _BODY),
+        ({"id": 1, "answer": 6}, "def solution(n=3):\n    return n * solution(n - 1) if n else 1", "solution = 6"),
+        ({"id": 1, "answer": 0.3333333}, "print(1 / 3)", "print(1 / 2)"),
+        ({"id": 1, "answer": 1234567}, "print(1234567.0)", "print(1244567)"),
+        ({"id": 1, "answer": "Sunday"}, "def solution():\n    return 'Sunday'", "def solution():\n    return 'Monday'"),
+    ],
+)
+def test_a_row_of_pal_has_an_answer(client: TestClient, row: Document, right: str, wrong: str) -> None:
+    """DeepSeek's PAL-Math: a program whose printed result, or that of its function `solution`, is the row's answer."""
+    assert submitted(client, row, right, "palmath")["accepted"] is True
+    assert submitted(client, row, wrong, "palmath")["accepted"] is False
+    assert submitted(client, row, "", "palmath")["accepted"] is False

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.verifiers.coding import arguments, results, unpacked
 
 _NAMES = ("test", "tests", "input_output", "test_list", "assertions")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NEAR = 1e-3
 
 
 def test_of(row: Document) -> object:
@@ -22,6 +25,18 @@ def test_of(row: Document) -> object:
     if test.get("fn_name"):
         return {**test, "inputs": [arguments(one) for one in given], "outputs": results(said)}
     return [{"input": {"stdin": one}, "output": {"stdout": other}} for one, other in zip(given, said, strict=True)]
+
+
+def printed_answer(row: Document, labels: Mapping[str, object]) -> tuple[Document, Sequence[object]] | None:
+    """The tests of a row of PAL-Math, and their case: a program prints the row's answer, which ends in `#### 18` in
+    GSM8K."""
+    said = row.get("answer", labels.get("answer"))
+    text = _THOUSANDS.sub("", f"{said}".rpartition("####")[2].strip()) if isinstance(said, str | int | float) else ""
+    if not text:
+        return None
+    checker = {"type": "tokens", "float_absolute_tolerance": _NEAR, "float_relative_tolerance": _NEAR}
+    metadata: Document = {"unit_tests": {"inputs": [""], "outputs": [text]}, "checker": checker}
+    return metadata, [{"input": {"stdin": ""}, "output": {"stdout": text}}]
 
 
 def setup_of(row: Document, labels: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.coding import predictions
-from sandbox_gym.server.coding.row_tests import setup_of, test_of
+from sandbox_gym.server.coding.row_tests import printed_answer, setup_of, test_of
 from sandbox_gym.server.coding.sandbox_fusion import Timeouts, without_unset
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK, only_imports, unix_lines
 from sandbox_gym.server.protocol.resources import ToolCall
@@ -140,9 +140,14 @@ class Tests:
     stops: Sequence[str] = ()
     answer: str | None = None
     """What is run in place of a completion that is no program."""
+    prints: str = ""
+    """The function whose result is printed behind an answer that only defines it."""
 
     def preface(self, code: str) -> str:
-        """The answer behind what stands before it."""
+        """The answer between what stands before it and what prints its result."""
+        if self.prints:
+            rest, defined = re.subn(rf"^def {self.prints}\(.*(?:\n(?:[ \t].*)?)*", "", code, flags=re.M)
+            return code if not defined or f"{self.prints}(" in rest else f"{code}\nprint({self.prints}())"
         return code if not self.before or re.search(r"^\s*module\b", code, re.M) else f"{self.before}\n{code}"
 
 
@@ -211,8 +216,7 @@ class FusionDatasets:
         raise RequestError("id", f"is {str(row_id)[:80]!r}, which no row has", "list_ids says which there are")
 
     def _rows_of(self, path: Path) -> list[Document]:
-        version = path.stat().st_mtime_ns
-        kept = self._read.get(path)
+        version, kept = path.stat().st_mtime_ns, self._read.get(path)
         if kept is None or kept[0] != version:
             with path.open(encoding="utf-8") as lines:
                 rows = [_row(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
@@ -294,6 +298,8 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
             return Tests({}, source=source, answer=predicted)
         code, test_list = predictions.tested(row, completion, mode)
         return Tests({"test_list": test_list}, answer=code)
+    if test is None and (printed := printed_answer(row, labels)):
+        return Tests(*printed, prints="solution")
     if isinstance(test, list) and test and all(isinstance(one, str) for one in test):
         return Tests({"test_list": test, "test_setup_code": setup_of(row, labels)})
     if isinstance(test, list) and test:
