@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from typing import Final, Protocol
 
 import anyio.to_thread
@@ -26,6 +27,7 @@ from sandbox_gym.single_flight import SingleFlight
 from sandbox_gym.verifiers.swe import (
     MAX_HOLDING,
     MAX_SIGHTINGS,
+    QUICK_S,
     ByteEdit,
     Candidate,
     CaseStatus,
@@ -39,17 +41,23 @@ from sandbox_gym.verifiers.swe import (
     candidates,
     digest_of,
     files_to_read,
+    is_lexical,
+    lexical_candidates,
+    lexical_files,
     runs_for,
     statuses,
+    stood,
     tests_outcome,
 )
 
-FORM: Final = 6
+FORM: Final = 7
 """Of the files; references of another version are made anew."""
 ROUNDS: Final = 4
 """Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
 MORE_ROUNDS: Final = 4
 """Runs for the deciding tests of which too few variants failed yet."""
+LOG_ROUNDS, LOG_KEPT = 6, 3
+"""Runs in which tests that are not parsed are tried, and how many are kept."""
 MAX_KEPT: Final = 4096
 """References that are held in memory."""
 _LIKE_REFERENCE = frozenset({CaseStatus.XFAIL, CaseStatus.SKIPPED})
@@ -160,7 +168,8 @@ class _Making:
 
     async def reference(self) -> Reference:
         task = self._job.task
-        first = await self._run(replace(self._job, reads=files_to_read(task)))
+        lexical = is_lexical(task)
+        first = await self._run(replace(self._job, reads=lexical_files(task) if lexical else files_to_read(task)))
         if first is None:
             return Reference(why_none="the row's own patch does not apply")
         ended = {test: first.statuses.get(test) for test in task.ids}
@@ -173,13 +182,16 @@ class _Making:
         )
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
-        if task.rule != "full":
+        if task.rule != "full" and not (lexical and task.rule == "fail_only"):
             return replace(known, why_none=f"rows judged by {task.rule} are not asked")
         files = first.report.files
-        passing = {test: word for test, word in ended.items() if word is not None}
-        found = await anyio.to_thread.run_sync(candidates, task, files, passing)
+        silent = CaseStatus.PASSED if task.rule == "fail_only" else CaseStatus.MISSING
+        passing = {test: word or silent for test, word in ended.items()}
+        found = await anyio.to_thread.run_sync(lexical_candidates if lexical else candidates, task, files, passing)
         if not found:
             return replace(known, why_none="no test of the row has an assertion that can be inverted")
+        if lexical:
+            return await self._with_rounds(known, found, files)
         await self._try(found, files)
         seconds = {test: case.wall_time_s for test, case in first.report.cases.items()}
         tests = tuple(made for one in found if (made := self._invertible(one, seconds)) is not None)
@@ -187,6 +199,54 @@ class _Making:
         why_none = "" if any(test.decides for test in tests) else _NO_VARIANT
         digests = {test.path: digest_of(files[test.path]) for test in tests}
         return replace(known, tests=tests, digests=digests, why_none=why_none)
+
+    async def _with_rounds(
+        self, known: Reference, found: tuple[Candidate, ...], files: Mapping[str, bytes]
+    ) -> Reference:
+        """Runs of the whole command with about half of the tests changed, a deciding one among them, if there is one: a
+        log that is printed whole passes the others, too. Each is kept as it was: a change may keep others from running,
+        or from being compiled."""
+        kept, asked = list[Inversion](), [one for one in found if one.decides] or found
+        random = SystemRandom()
+        for number in range(LOG_ROUNDS):
+            first = asked[number % len(asked)]
+            changed = [(one, number % len(one.variants)) for one in found if one is first or random.random() < 0.5]
+            made = await self._tried(changed, found, files, frozenset(known.signs))
+            kept += [made] if made is not None else []
+            if len(kept) == (LOG_KEPT if known.wall_s <= QUICK_S else 1):
+                break
+        failed = {test for made in kept for test in made.must_fail}
+        tests = tuple(InvertibleTest(one.path, one.name, one.decides, ()) for one in found if failed & {*one.ids})
+        why_none = "" if any(one.decides for one in tests) else _NO_VARIANT
+        return replace(known, tests=tests, rounds=tuple(kept), why_none=why_none)
+
+    async def _tried(
+        self,
+        changed: list[tuple[Candidate, int]],
+        found: tuple[Candidate, ...],
+        files: Mapping[str, bytes],
+        signs: frozenset[str],
+    ) -> Inversion | None:
+        """A run with these tests changed; None where none that it was made for failed in it."""
+        edits: dict[str, tuple[ByteEdit, ...]] = {one.path: () for one in found}
+        for one, number in changed:
+            edits[one.path] += one.edits(number)
+        inversion = Inversion(edits, {path: digest_of(files[path]) for path in edits})
+        ran = await self._run(replace(self._job, inversion=inversion))
+        if ran is None or any(name.startswith("log_") for name in ran.verdict.evidence.keys() - signs):
+            return None
+        how = {test: (one, one.variants[number]) for one, number in changed for test in one.ids}
+        failed = {test: word for test in how if (word := ran.statuses.get(test, CaseStatus.MISSING)) in _FAILS}
+        decisive = any(one.decides for one, _ in changed)
+        if not any(how[test][0].decides is decisive for test in failed):
+            return None
+        others = [test for one in found for test in one.ids if test not in how]
+        return replace(
+            inversion,
+            must_fail=failed,
+            how={test: f"{how[test][1].kind} in line {how[test][1].line}" for test in failed},
+            unchanged=tuple(test for test in others if stood(self._job.task, ran.statuses.get(test))),
+        )
 
     async def _try(self, found: tuple[Candidate, ...], files: Mapping[str, bytes]) -> None:
         """Every test's first two variants, half of the tests at a time, as in an answer's runs; then, for deciding

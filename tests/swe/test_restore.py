@@ -126,6 +126,20 @@ def log_plan(command: str, *patches: str, gold: str = GOLD, **more: object) -> R
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["build.gradle", "core/build.gradle.kts", "settings.gradle", "pom.xml", "a/pom.xml", "Cargo.toml", "build.rs",
+     "CMakeLists.txt", "cmake/x.cmake", "meson.build", "tsconfig.test.json", "buildSrc/src/A.java", "Makefile"],
+)  # fmt: skip
+def test_what_tests_are_built_by_stays_and_is_told(path: str) -> None:
+    found = log_plan("cargo test", edit(path))
+    assert path not in found.restore
+    assert found.signs == {"patch_touches_build": path}
+    assert log_plan("cargo test", edit(path), gold=GOLD + edit(path)).signs == {}
+    assert plan(edit(path)).signs == {}
+    assert log_plan("cargo test", edit(f"src/{path.replace('.', '_').replace('/', '_')}_of_mine.rs")).signs == {}
+
+
+@pytest.mark.parametrize(
     ("command", "paths"),
     [
         ("make -s test", ["Makefile", "GNUmakefile", "sub/Makefile"]),

@@ -6,8 +6,9 @@ from sandbox_gym.verifiers.swe.channel.reader import MAX_SIGHTINGS, CaseReport, 
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
 from sandbox_gym.verifiers.swe.follow_up import rerun_of
 from sandbox_gym.verifiers.swe.grading import Grade, Resolution, grade, to_rerun, weak_spots
-from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, with_inverted
+from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, stood, with_inverted
 from sandbox_gym.verifiers.swe.job import Checkout, SweJob
+from sandbox_gym.verifiers.swe.log_tests import is_lexical, lexical_candidates, lexical_files
 from sandbox_gym.verifiers.swe.logs.formats import FRAMEWORKS, framework_sources
 from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.patches.diff import patch_bytes, read_patch
@@ -16,6 +17,7 @@ from sandbox_gym.verifiers.swe.patches.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.patches.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.reference import (
     MAX_HOLDING,
+    QUICK_S,
     ByteEdit,
     Candidate,
     Inversion,

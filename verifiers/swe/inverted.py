@@ -17,23 +17,28 @@ from sandbox_gym.verifiers.inversion import SIGNS
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.commands import as_row_ids
 from sandbox_gym.verifiers.swe.job import SweJob
+from sandbox_gym.verifiers.swe.log_tests import is_lexical
 from sandbox_gym.verifiers.swe.reference import Inversion, rounds
-from sandbox_gym.verifiers.swe.task import CaseStatus
+from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 SURVIVED, OTHERWISE, DISTURBED = SIGNS
+FAILS: Final = frozenset({CaseStatus.FAILED, CaseStatus.ERROR})
 NOT_FAILED: Final = frozenset({CaseStatus.PASSED, CaseStatus.XPASS, CaseStatus.XFAIL, CaseStatus.SKIPPED})
 DECIDED_BY: Final = "inverted_tests"
 
 
 def inverted_jobs(job: SweJob, random: Random, on_record: int = 0) -> tuple[SweJob, ...]:
     """The runs that an answer must go through which would earn the reward. A log's command runs all its tests: one run
-    of it is like the run of the verdict. `on_record`: how many there were, where the reference is not known; what they
+    of it is like the run of the verdict. Where tests are not parsed, the runs are of those that were made over the
+    reference. `on_record`: how many there were, where the reference is not known; what they
     asked is in their own words."""
     base = replace(job, purpose="inverted", ids=(), first={})
-    if job.task.runner == "log":
+    if job.task.runner == "log" and not is_lexical(job.task):
         return (_whole(base, random),)
     if job.reference is None:
         return (base,) * on_record
+    if job.reference.rounds:
+        return tuple(replace(base, inversion=one) for one in random.sample(job.reference.rounds, job.reference.asked))
     return tuple(replace(base, inversion=one, ids=_in_order(job, one)) for one in rounds(job.reference, random))
 
 
@@ -57,13 +62,13 @@ def inverted_verdict(job: SweJob, report: ChannelReport, outcome: Outcome, state
     results: list[TestResult] = []
     failed = 0
     for test, wanted in asked.must_fail.items():
-        status, sign = _of_changed(seen.get(test, CaseStatus.MISSING), wanted)
+        status, sign = _of_changed(seen.get(test, CaseStatus.MISSING), wanted, alike=job.task.runner == "log")
         failed += not sign
         _note(signs, sign, f"{test} with {asked.how.get(test, 'a change')} ended as {status}")
         results.append(_result(len(results), sign, f"changed {test}: {status}"))
     for test in asked.unchanged:
         status = seen.get(test, CaseStatus.MISSING)
-        sign = "" if status is CaseStatus.PASSED else DISTURBED
+        sign = "" if stood(job.task, status) else DISTURBED
         _note(signs, sign, f"{test} ended as {status} beside changed tests")
         results.append(_result(len(results), sign, f"unchanged {test}: {status}"))
     return Verdict(
@@ -80,8 +85,14 @@ def inverted_verdict(job: SweJob, report: ChannelReport, outcome: Outcome, state
     )
 
 
-def _of_changed(status: CaseStatus, wanted: CaseStatus) -> tuple[CaseStatus, str]:
-    if status is wanted:
+def stood(task: SweTask, status: CaseStatus | None) -> bool:
+    """Whether an unchanged test passed in such a run: some logs name failures alone."""
+    return status is CaseStatus.PASSED or (task.rule == "fail_only" and status in (None, CaseStatus.MISSING))
+
+
+def _of_changed(status: CaseStatus, wanted: CaseStatus, *, alike: bool) -> tuple[CaseStatus, str]:
+    """`alike`: a failure is one however it came, as frameworks' logs have it."""
+    if status is wanted or (alike and {status, wanted} <= FAILS):
         return status, ""
     return status, SURVIVED if status in NOT_FAILED else OTHERWISE
 

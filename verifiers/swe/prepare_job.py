@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_gym.verifiers.swe.job import SweJob
 from sandbox_gym.verifiers.swe.patches.diff import PatchReading
-from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Reference, runs_for
+from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Reference
 
 CHANNEL_FD: Final = 3
 
@@ -61,6 +61,6 @@ def _reference(known: Reference) -> dict[str, object]:
         "statuses": dict(known.statuses),
         "signs": {name: list(seen) for name, seen in known.signs.items()},
         "ran": known.ran,
-        "runs": runs_for(sum(test.decides for test in known.tests)) if known.tests else 0,
+        "runs": known.asked,
         "why_none": known.why_none,
     }

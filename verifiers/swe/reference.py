@@ -30,6 +30,8 @@ MAX_IDS: Final = 4
 """Of one function's parameters."""
 BUDGET: Final = 0.25
 """The chosen tests' time, as a share of all tests' time over the reference."""
+QUICK_S: Final = 60.0
+"""A command that takes longer, all tests of it, is run once more and not twice."""
 LEAST_S: Final = 0.5
 """What the chosen tests may always take."""
 
@@ -67,6 +69,24 @@ class InvertibleTest:
 
 
 @dataclass(frozen=True, slots=True)
+class Inversion:
+    """Which tests of one run are replaced, how each must end, and which run unchanged beside them."""
+
+    edits: Mapping[str, tuple[ByteEdit, ...]] = field(default_factory=dict)
+    """By path. A file without one is written again all the same: no file tells by its times."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    must_fail: Mapping[str, CaseStatus] = field(default_factory=dict)
+    """By test id: how it ended over the reference."""
+    how: Mapping[str, str] = field(default_factory=dict)
+    """By test id: kind and line of its variant, for people."""
+    unchanged: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (*self.must_fail, *self.unchanged)
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """What the reference run gave: the row's own fix, or, where it has none, no patch at all."""
 
@@ -85,6 +105,15 @@ class Reference:
     """Of its first run, with all that is before and after the tests."""
     why_none: str = ""
     """Why no deciding test can be inverted, where none can."""
+    rounds: tuple[Inversion, ...] = ()
+    """Of tests in languages that are not parsed: runs that were made over it, and how each test ended there."""
+
+    @property
+    def asked(self) -> int:
+        """How many inverted runs an answer goes through."""
+        if self.rounds:
+            return min(2 if self.wall_s <= QUICK_S else 1, len(self.rounds))
+        return runs_for(sum(test.decides for test in self.tests)) if self.tests else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +126,6 @@ class ReferenceRecord:
     runs: int = 0
     """How many inverted runs an answer goes through; 0: no test can be inverted."""
     why_none: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Inversion:
-    """Which tests of one run are replaced, how each must end, and which run unchanged beside them."""
-
-    edits: Mapping[str, tuple[ByteEdit, ...]] = field(default_factory=dict)
-    """By path. A file without one is written again all the same: no file tells by its times."""
-    digests: Mapping[str, str] = field(default_factory=dict)
-    must_fail: Mapping[str, CaseStatus] = field(default_factory=dict)
-    """By test id: how it ended over the reference."""
-    how: Mapping[str, str] = field(default_factory=dict)
-    """By test id: kind and line of its variant, for people."""
-    unchanged: tuple[str, ...] = ()
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return (*self.must_fail, *self.unchanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,7 @@ def files_to_read(task: SweTask) -> tuple[str, ...]:
 
 def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str, CaseStatus]) -> tuple[Candidate, ...]:
     """The functions of the row's tests that passed over the reference and have variants; FAIL_TO_PASS first."""
-    sources = {path: source for path, data in files.items() if (source := _text(data)) is not None}
+    sources = texts_of(files)
     found: dict[tuple[str, str], list[str]] = {}
     deciding = {key for test in task.fail_to_pass if (key := _function(test, sources))}
     for test in task.ids:
@@ -185,6 +196,11 @@ def _own_variants(source: str, name: str) -> tuple[Variant, ...]:
 
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def texts_of(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Those that are UTF-8."""
+    return {path: source for path, data in files.items() if (source := _text(data)) is not None}
 
 
 def _text(data: bytes) -> str | None:

@@ -50,6 +50,11 @@ _WRAPPING = """bash sh dash zsh env time exec timeout nice nohup sudo run python
     npx yarn pnpm uv poetry pipenv bundle xvfb-run"""
 _WRAPPERS = frozenset(_WRAPPING.split())
 """Programs that run what follows them."""
+_BUILDS = re.compile(
+    r"(?:^|/)(?:(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|pom\.xml|Cargo\.toml|build\.(?:rs|sbt|xml|zig)"
+    r"|CMakeLists\.txt|meson\.build|BUILD(?:\.bazel)?|Package\.swift|tsconfig(?:\.\w+)?\.json|composer\.json|(?:buildSrc|gradle)/.*"
+    r"|[^/]+\.(?:cmake|csproj|props|targets|gemspec|sbt))$|(?:^|/)(?:GNUm|M|m)akefile$"
+)
 _STARTUP = frozenset({"sitecustomize.py", "usercustomize.py"})
 _STARTUP_FOLDERS = frozenset({"sitecustomize", "usercustomize"})
 _RUNNERS = frozenset({"pytest", "_pytest", "py", "pluggy", "unittest", "iniconfig", "packaging", "nose", "coverage"})
@@ -132,6 +137,11 @@ def run_by(command: str) -> tuple[frozenset[str], frozenset[str]]:
 def is_test_config(path: str) -> bool:
     """Whether a test runner reads the path by itself."""
     return basename(path) in _CONFIG or _OTHER_CONFIG.search(path) is not None or is_startup(path) or is_shadow(path)
+
+
+def is_build(path: str) -> bool:
+    """Whether the path says how code and tests are built, and may say what a test is: a fix may need it changed."""
+    return _BUILDS.search(path) is not None
 
 
 def is_startup(path: str) -> bool:

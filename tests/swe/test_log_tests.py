@@ -1,0 +1,164 @@
+"""Tests of languages that are not parsed: where they are found, and what is changed in them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sandbox_gym.verifiers.inversion.edits import edited
+from sandbox_gym.verifiers.inversion.lexical import definitions, lexical_variants
+from sandbox_gym.verifiers.swe import (
+    CaseStatus,
+    Checkout,
+    Inversion,
+    Reference,
+    SweJob,
+    SweTask,
+    inverted_jobs,
+    is_lexical,
+    lexical_candidates,
+    lexical_files,
+    parse_task,
+    stood,
+)
+from tests.swe.polyglot import go, javascript
+
+LOGS = Path(__file__).parent / "logs"
+PROJECTS = {"gotest": "go", "cargo": "rust"}
+LEAST = {
+    "gotest": 2, "jest": 5, "cargo": 3, "maven": 3, "gradle": 5, "phpunit": 4, "rspec": 5, "mocha": 5, "tap": 3,
+    "vitest": 6,
+}  # fmt: skip
+
+
+def sample(framework: str) -> tuple[SweTask, dict[str, bytes], dict[str, CaseStatus]]:
+    """A project that printed the logs, as a row of it."""
+    root = LOGS / "projects" / PROJECTS.get(framework, framework)
+    told = json.loads((LOGS / framework / "passing.json").read_text())
+    row = {"instance_id": "a__b-1", "repo": "a/b", "runner": "log", "log_parser": framework, "test_command": "x"}
+    task = parse_task({**row, "environment": {"files": {"a": ""}}, "FAIL_TO_PASS": list(told), "test_patch": ""})
+    files = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return task, files, {test: CaseStatus(word) for test, word in told.items()}
+
+
+@pytest.mark.parametrize("framework", LEAST)
+def test_tests_are_found_in_what_frameworks_run(framework: str) -> None:
+    task, files, statuses = sample(framework)
+    found = lexical_candidates(task, files, statuses)
+    assert len(found) >= LEAST[framework]
+    for one in found:
+        assert all(statuses[test] is CaseStatus.PASSED for test in one.ids)
+        texts = {edited(one.source, variant.edits) for variant in one.variants}
+        assert one.source not in texts
+        assert len(texts) == len(one.variants)
+
+
+VALUES = [
+    ("a.js", "test('t', () => {\n  expect(add(2, 3)).toBe(5);\n});\n", ["5"]),
+    ("a.ts", "it('t', async () => {\n  await expect(f('in')).resolves.toEqual(['out', 7]);\n});\n", ["'out'", "7"]),
+    ("a.js", "test('t', () => assert.deepStrictEqual(f(1), { a: 2, b: 'x' }));\n", ["2", "'x'"]),
+    ("a.test.tsx", "it('t', () => {\n  expect(() => f(1)).toThrow('no luck');\n});\n", ["'no luck'"]),
+    ("a.js", "it('t', function () {\n  // expect(1).toBe(3)\n  expect(f('it\\'s')).to.equal(true);\n});\n", ["true"]),
+    ("a_test.go", 'func TestT(t *testing.T) {\n\tif got := f(1); got != "a b" {\n\t\tt.Fail()\n\t}\n}\n', ['"a b"']),
+    ("a_test.go", "func TestT(t *testing.T) {\n\tassert.Equal(t, 12, f(3))\n}\n", ["12"]),
+    ("a_test.go", 'func TestT(t *testing.T) {\n\tcases := []c{{in: "x", want: "y"}}\n\trun(cases)\n}\n', ['"y"']),
+    ("a_test.go", "func (s *S) TestT() {\n\ts.Require().Len(f(1), 4)\n}\n", ["4"]),
+    ("a_test.go", 'func TestT(t *testing.T) {\n\tall := []c{\n\t\t{"in", 1},\n\t\t{"on", 2},\n\t}\n}\n', ["1", "2"]),
+    ("a.js", "test('t', () => {\n  for (const [a, b] of [{ a: 1, b: 2 }]) check(a, b);\n});\n", ["2"]),
+    ("a.rs", "fn t() {\n    for (a, b) in [(1, 'x'), (2, 'y')] {\n        run(a, b);\n    }\n}\n", ["'x'", "'y'"]),
+    ("a_test.rb", "def test_t\n  assert_equal 5, f(1)\nend\n", ["5"]),
+    ("ATests.swift", "  func t() {\n    XCTAssertEqual(f(1), 5)\n  }\n", ["5"]),
+    ("a_test.dart", "  test('t', () {\n    expect(f(1), 5);\n  });\n", ["5"]),
+    ("ASpec.scala", '  test("t") {\n    f(1) should be (4)\n  }\n', ["4"]),
+    ("ATest.java", "  void t() {\n    assertThat(f(2)).isEqualTo(\"b\");\n  }\n", ['"b"']),
+    ("a.rs", "fn t<'a>() {\n    assert_eq!(f(1u8), 200u8, \"{}\", 'x');\n}\n", ["200u8"]),
+    ("a.rs", 'fn t() {\n    let expected = "ab";\n    check(&f(), expected);\n}\n', ['"ab"']),
+    ("ATest.java", "  void t() {\n    assertEquals(30L, f(1));\n    assertThat(f).isEqualTo(\"b\");\n  }\n", ["30L"]),
+    ("ATest.kt", "  fun `t`() {\n    f(1) shouldBe 3\n  }\n", ["3"]),
+    ("ATest.php", "  public function t(): void\n  {\n    $this->assertSame('abc', f(1));\n  }\n", ["'abc'"]),
+    ("ATest.cs", "  public async Task T()\n  {\n    Assert.Equal(7, f(1));\n  }\n", ["7"]),
+    ("a_spec.rb", "  it 't' do\n    # eq 4\n    expect(f(1)).to eq 2.5\n  end\n", ["2.5"]),
+    ("a_spec.rb", "  it 't' do\n    expect(f).to eq \"a #{1} b\"\n  end\n", []),
+    ("a_test.cc", 'TEST(S, t) {\n  EXPECT_EQ(f(1), 5);\n  EXPECT_STREQ(g(), "abc");\n}\n', ["5"]),
+    ("a.js", "test('t', () => {\n  const x = f(1, 'a');\n  check(x);\n});\n", []),
+    ("a.js", "test('t', () => {\n  expect(f(`a ${b}`)).toBe(`c ${d}`);\n});\n", []),
+    ("a.go", "func TestT(t *testing.T) {\n\tf(2)\n}\n", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "source", "wanted"), VALUES)
+def test_what_is_expected_is_changed(path: str, source: str, wanted: list[str]) -> None:
+    (one,) = definitions(source)
+    found = lexical_variants(source, path, one)
+    changed = [source[variant.edits[0].start : variant.edits[0].end] for variant in found]
+    assert changed[: len(wanted)] == wanted
+    assert bool(changed) is bool(wanted)
+    for variant in found:
+        (edit,) = variant.edits
+        assert edit.text
+        assert edit.text[0] == source[edit.start] or source[edit.start].isalnum()
+
+
+def test_opposites_where_no_value_is() -> None:
+    source = "  void t() {\n    assertTrue(f(1).isEmpty());\n  }\n"
+    (one,) = definitions(source)
+    (variant,) = lexical_variants(source, "ATest.java", one)
+    assert edited(source, variant.edits) == source.replace("assertTrue", "assertFalse")
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [("TestA/one_case", True), ("pkg.A > testA()", True), ("group of tests A", True), ("org.x.A", True),
+     ("A > TestA[1, 2]", True), ("tests::a", True), ("TestB", False), ("", False), ("> ::", False)],
+)  # fmt: skip
+def test_a_test_is_told_by_its_id(test: str, there: bool) -> None:
+    task = parse_task({**go(), "FAIL_TO_PASS": [test or " "]})
+    files = {"a_test.go": b"func TestA(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n"}
+    assert bool(lexical_candidates(task, files, dict.fromkeys(task.ids, CaseStatus.PASSED))) is there
+
+
+def test_what_two_tests_may_be_is_none() -> None:
+    task = parse_task({**go(), "FAIL_TO_PASS": ["TestA"], "PASS_TO_PASS": ["Outer"]})
+    text = b"func TestA(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n"
+    passed = dict.fromkeys(task.ids, CaseStatus.PASSED)
+    assert len(lexical_candidates(task, {"a_test.go": text}, passed)) == 1
+    assert lexical_candidates(task, {"a_test.go": text, "b_test.go": text}, passed) == ()
+    assert lexical_candidates(task, {"a_test.go": b"\xff" + text}, passed) == ()
+    nested = b"class Outer {\n  void testA() {\n    assertEquals(1, f());\n  }\n}\n"
+    assert [one.name for one in lexical_candidates(task, {"A.java": nested}, passed)] == ["testA"]
+
+
+def test_python_is_parsed_and_others_are_not() -> None:
+    task = parse_task(javascript())
+    assert (is_lexical(task), lexical_files(task)) == (True, ("test/sums.test.js",))
+    assert not is_lexical(replace(task, test_files=("tests/test_a.py",)))
+    assert not is_lexical(replace(task, runner="pytest"))
+    assert is_lexical(replace(task, test_files=("a.test.js", "b.test.js", "tests/make.py")))
+    assert not is_lexical(replace(task, test_files=("tests/test_a.py", "static/a.test.js")))
+
+
+def round_of(number: int) -> Inversion:
+    return Inversion({}, {}, {"adds up": CaseStatus.FAILED}, {}, (f"unchanged {number}",))
+
+
+@pytest.mark.parametrize(("wall_s", "kept", "asked"), [(2.0, 3, 2), (2.0, 1, 1), (200.0, 3, 1), (200.0, 0, 0)])
+def test_an_answer_goes_through_runs_that_the_reference_did(wall_s: float, kept: int, asked: int) -> None:
+    known = Reference(ran=True, wall_s=wall_s, rounds=tuple(map(round_of, range(kept))))
+    assert known.asked == asked
+    job = SweJob(parse_task(javascript()), Checkout("i", "/w", "/w/t", "c", "python"), reference=known)
+    found = inverted_jobs(job, Random(1)) if asked else ()
+    assert len({one.inversion.unchanged for one in found if one.inversion}) == asked
+    assert all(one.purpose == "inverted" for one in found)
+    again = inverted_jobs(replace(job, reference=None), Random(1), on_record=asked)
+    assert [one.inversion for one in again] == [None] * asked
+
+
+def test_where_only_failures_are_named_absence_stands() -> None:
+    task = parse_task(javascript())
+    assert not stood(task, CaseStatus.MISSING)
+    assert stood(replace(task, rule="fail_only"), CaseStatus.MISSING)
+    assert not stood(replace(task, rule="fail_only"), CaseStatus.FAILED)
