@@ -8,10 +8,10 @@ import pytest
 
 from sandbox_gym.verifiers.coding.functions.reads import (
     attributes_read,
-    looks_at_classes,
     operates,
     read_of_results,
     reads_of_made,
+    suspected,
 )
 
 
@@ -70,7 +70,16 @@ def test_a_class_in_capitals_is_told_from_a_function_by_attributes(test: str, do
     assert reads_of_made(ast.parse(test), "DSU") is does
 
 
-def test_looks_at_classes() -> None:
-    assert looks_at_classes(ast.parse("assert type(f(1)).__name__ == 'A'"))
-    assert looks_at_classes(ast.parse("assert f(1).__class__ is A"))
-    assert not looks_at_classes(ast.parse("assert isinstance(f(1), A) and f.__name__ == 'f'\nA = type('A', (), {})"))
+def test_suspected() -> None:
+    looks = ["type(f(1)).__name__ == 'A'", "f(1).__class__ is A", "not callable(f(1))", "hasattr(f(1), '__iter__')"]
+    for said in (*looks, "isinstance(f(1), Iterable)", "issubclass(A, (B, abc.Sized))"):
+        assert "classes" in suspected(ast.parse(f"assert {said}")), said
+    assert "classes" in suspected(ast.parse("match f(1):\n    case A(x=0): pass"))
+    for said in (
+        "isinstance(f(1), A) and f.__name__ == 'f'",
+        "hasattr(f(1), 'x')",
+        "getattr(f, 'x', None)",
+        "hasattr()",
+    ):
+        assert not suspected(ast.parse(f"assert {said}\nA = type('A', (), {{}})")), said
+    assert "time" in suspected(ast.parse("at = time.time()\nassert f(1) and time.time() - at < 1"))

@@ -14,6 +14,7 @@ from tests.coding.conftest import Judge
 pytestmark = pytest.mark.anyio
 
 REPEAT = "def f(n): return [n] * n"
+RANGE = "def f(n): return list(range(n))"
 HALF = "def f(x): return x / 2"
 PARITY = "def f(x): return 'odd' if x % 2 else 'even'"
 NOTHING = {
@@ -49,6 +50,8 @@ LOOPS = {
     "bad ones": ["bad = [a for a, b in zip(f(3), [3, 3, 3]) if a != b]", "assert not bad"],
     "helper": ["same(f(3), [3, 3, 3])"],
     "raise": ["for a, b in zip(f(3), [3, 3, 3]):", "    if a != b:", "        raise AssertionError(a)"],
+    "again": ["for _ in range(2):", "    for a, b in zip(f(3), [3, 3, 3]):", "        assert a == b"],
+    "both anew": ["for n in (2, 3):", "    want = [n] * n", "    assert all(a == b for a, b in zip(f(n), want))"],
 }
 NUMBERS = {
     "not greater": ["assert not abs(f(3) - 1.5) > 1e-6"],
@@ -156,6 +159,43 @@ NEAR = {
             "    for i, one in enumerate(f(n)):",
             "        assert one == want[i]",
             "    want = [2, 2]",
+        ],
+    ),
+    "a table before a loop": (
+        RANGE,
+        [
+            "want = [0, 1, 2]",
+            "for n in range(4):",
+            "    got = f(n)",
+            "    for a, b in zip(got, want):",
+            "        assert a == b",
+        ],
+    ),
+    "a table in a loop": (
+        RANGE,
+        ["for n in range(4):", "    want = [0, 1, 2]", "    assert all(map(operator.eq, f(n), want))"],
+    ),
+    "a table by index": (
+        RANGE,
+        [
+            "want, n = [0, 1, 2], 0",
+            "while n < 4:",
+            "    got, n = f(n), n + 1",
+            "    for i in range(len(got)):",
+            "        assert got[i] == want[i]",
+        ],
+    ),
+    "a table of generators": (RANGE, ["assert all(all(a == b for a, b in zip(f(n), [0, 1, 2])) for n in range(4))"]),
+    "a table of a helper": (
+        RANGE,
+        [
+            "def upto(n):",
+            "    got = f(n)",
+            "    want = [0, 1, 2]",
+            "    for a, b in zip(got, want):",
+            "        assert a == b",
+            "    return len(got)",
+            "assert [upto(n) for n in range(4)] == [0, 1, 2, 3]",
         ],
     ),
     "neighbours": (

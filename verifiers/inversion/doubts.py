@@ -20,7 +20,8 @@ _MOST_STATEMENTS = 400
 _PURE = (
     CLOSE | EQUAL | {"__eq__", "abs", "all", "any", "approx", "array", "assertTrue", "bool", "equals", "float", "int"}
 )
-_PURE |= {"_real_", "_some_", "len", "list", "max", "min", "norm", "round", "set", "sorted", "str", "sum", "tuple"}
+_PURE |= {"_real_", "_some_", "_all_", "len", "list", "max", "min", "norm", "round"}
+_PURE |= {"set", "sorted", "str", "sum", "tuple"}
 """Calls that may be made again with other values."""
 _LENIENT = ("ANY", "__eq__", "__ne__", "dirty_equals")
 _NOT_AGAIN = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
@@ -131,7 +132,7 @@ class _Doubting(ast.NodeTransformer):
         return ast.Call(ast.Name("_equal_", ast.Load()), [node.left, *node.comparators, *flags], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.count += isinstance(node.func, ast.Name) and node.func.id in ("_some_", "_real_")
+        self.count += isinstance(node.func, ast.Name) and node.func.id in ("_some_", "_all_", "_real_")
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from sandbox_gym.verifiers.inversion.calls import (
@@ -29,8 +29,10 @@ from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 
 _OPERATOR = re.compile(r"==|!=|<=|>=|<|>|\bnot\b(\s*)\bin\b|\bis\b(\s*)\bnot\b|\bis\b|\bin\b")
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not", "in": "not in"}
+_ORDERS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "assertGreaterEqual": ">="}
 _TYPES = frozenset(("int", "float", "bool", "complex", "object", "str", "bytes"))
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Await | ast.Compare
+_LOOSE = ast.IfExp | ast.Lambda | ast.BoolOp | ast.NamedExpr | ast.Compare | ast.UnaryOp | ast.Starred
 _MOST_ROWS = 4
 
 
@@ -79,8 +81,14 @@ class Forms:
             yield from self._last_argument(call, first=who.name == "assertIn")
         if who.method and who.known and who.name in OPPOSITES and not _names_lists(call):
             end = self.text.end(call.func)
-            edit = Edit(end - len(who.name), end, OPPOSITES[who.name])
-            yield self._variant("opposite_assertion", call, (edit,), certain)
+            edits: tuple[Edit, ...] = (Edit(end - len(who.name), end, OPPOSITES[who.name]),)
+            if who.name in _ORDERS and len(call.args) > 1 and _may_be_objects(*call.args[:2]):
+                one, other = call.args[:2]
+                comma = self.text.code_between(self.text.end(one), self.text.start(other)).index(",")
+                at = self.text.end(one) + comma
+                whole = replace(edits[0], text="assertFalse"), Edit(at, at + 1, f" {_ORDERS[who.name]}")
+                edits = self._swapped(one, other, _ORDERS[who.name]) or whole
+            yield self._variant("opposite_assertion", call, edits, certain)
 
     def _of_mock(self, call: ast.Call, name: str, certain: bool) -> Variant:
         start, end = self.text.end(call.func) - len(name), self.text.end(call)
@@ -248,14 +256,18 @@ class Forms:
                 yield self._variant("other_exception", call, (edit,), False)
 
     def _negation(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
-        edit = None
+        edit: Edit | None = None
+        swapped: tuple[Edit, ...] = ()
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             edit = self._other_operator(test)
+            if edit and edit.text in _ORDERS.values() and _may_be_objects(test.left, *test.comparators):
+                swapped = self._swapped(test.left, test.comparators[0], _NEGATED[edit.text])
+                edit = None
         elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             start = self.text.start(test)
             space = re.compile(r"not[ \t]*").match(self.text.source, start)
             edit = Edit(start, space.end() if space else start, "")
-        edits = (edit,) if edit is not None else self._whole(test)
+        edits = (edit,) if edit is not None else swapped or self._whole(test)
         yield self._variant("negated_assertion", test, edits, certain)
 
     def _whole(self, test: ast.expr) -> tuple[Edit, ...]:
@@ -263,6 +275,14 @@ class Forms:
         if isinstance(test, _ATOMS):
             return (Edit(start, start, "not "),)
         return Edit(start, start, "not ("), Edit(end, end, ")")
+
+    def _swapped(self, a: ast.expr, b: ast.expr, how: str) -> tuple[Edit, ...]:
+        """`b < a` for `a < b`, which asks no more of a class than its own operator; none where both may be equal, or
+        where what is called first may tell."""
+        if how not in ("<", ">") or (_calls_method(a) and _calls_method(b)):
+            return ()
+        pairs = ((a, b), (b, a))
+        return tuple(Edit(self.text.start(one), self.text.end(one), f"({self.text.of(other)})") for one, other in pairs)
 
     def _other_operator(self, test: ast.Compare) -> Edit | None:
         start, end = self.text.end(test.left), self.text.start(test.comparators[0])
@@ -274,6 +294,15 @@ class Forms:
             blanks = re.compile(r"not[ \t]*").match(self.text.source, at)
             return Edit(at, blanks.end() if blanks else at, "")
         return Edit(start + match.start(), start + match.end(), _NEGATED[match[0]])
+
+
+def _may_be_objects(*operands: ast.expr) -> bool:
+    """Whether an order may be one of a class, which need not have its opposite."""
+    return all(number(one) is None and not isinstance(one, _LOOSE) for one in operands)
+
+
+def _calls_method(node: ast.expr) -> bool:
+    return any(isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) for one in ast.walk(node))
 
 
 def _names_lists(call: ast.Call) -> bool:

@@ -106,17 +106,28 @@ SAYS: Final = (
     "__array__",
 )
 STRICT: Final = """
-def _some_(items, *expected):
-    nothing = True
+def _some_(items, *expected, whole=False):
+    seen = 0
     for item in items:
-        nothing = False
+        seen += 1
         yield item
-    for one in expected if nothing else ():
+    least = -1
+    for one in expected if whole or not seen else ():
         try:
             full = one().__len__()
         except Exception:
             continue
-        assert not full, "no items, where some are expected"
+        least = full if least < 0 or (full < least if seen else full > least) else least
+    assert seen >= least, "fewer items than are expected"
+
+def _all_(more, left):
+    if not more:
+        try:
+            some = left().__len__()
+        except Exception:
+            some = 0
+        assert not some, "fewer items than are expected"
+    return more
 
 def _real_(x, items=False):
     kind = x.__class__

@@ -244,6 +244,8 @@ class Asking:
         made = self._made_there(exports, number, description["name"], type(least[0]))
         made = made(description["name"], tuple(least), body)
         self._give_methods(made, exports, description)
+        for name, value in class_making.constants_of(made, description, reader).items():
+            setattr(made, name, value)
         return made
 
     def _made_there(self, exports, number, named, above):

@@ -1,6 +1,7 @@
 """Classifies classes and makes new ones: enum, namedtuple, dataclass, exception or plain; from names and fields."""
 
 import builtins
+import collections
 import dataclasses
 import enum
 import keyword
@@ -38,6 +39,9 @@ _DECIDES = frozenset(_OPERATORS) - {"__init__", "__post_init__", "__str__", "__r
 _DYNAMIC = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__get__", "__set__"))
 """A class that defines one of these computes its attributes; those of a frozen dataclass are generated and do not
 count."""
+_OF_CLASSES = (
+    "__get__", "__set__", "__delete__", "__set_name__", "__init_subclass__", "__class_getitem__", "__subclasshook__"
+)  # fmt: skip
 PLAIN_BASES = frozenset(("object", "Generic", "Protocol", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
 _WHAT = ("plain", "enum", "namedtuple", "dataclass", "exception")
 
@@ -77,7 +81,7 @@ def is_dynamic(cls):
 
 def _is_generated(function):
     code = getattr(function, "__code__", None)
-    return code is None or code.co_filename in ("<string>", dataclasses.__file__)
+    return code is None or code.co_filename in ("<string>", dataclasses.__file__, enum.__file__, collections.__file__)
 
 
 def check_description(description):
@@ -87,6 +91,25 @@ def check_description(description):
         names += [name for name, _ in description["plain"]]
     if description["what"] not in _WHAT or any(name.startswith("_") and name.endswith("_") for name in names):
         raise CannotCross("malformed class")
+
+
+def is_more(cls):
+    """Whether a class means more than what stands for it on the other end: its own operators beside names and fields,
+    or what it does to classes of the test."""
+    own = [item for base in cls.__mro__ if base.__module__ == cls.__module__ for item in vars(base).items()]
+    names = _OF_CLASSES if what(cls) == "plain" else _OPERATORS if what(cls) != "exception" else ()
+    protocol = any(name == "_is_protocol" and item is True for name, item in own)
+    return protocol or any(
+        name in names and not _is_generated(getattr(item, "__func__", item))
+        for name, item in own
+        if not name.endswith("init__")
+    )
+
+
+def constants_of(cls, description, reader):
+    """The constants of a class that is made here, but for names that it has."""
+    plain = [(name, form) for name, form in description["plain"] if not (name.startswith("_") or hasattr(cls, name))]
+    return {name: reader.value(form) for name, form in plain if is_name(name)}
 
 
 def what(cls):
@@ -116,10 +139,11 @@ def members(cls, module, writer):
         if base.__module__ != module:
             continue
         for name, item in vars(base).items():
-            if name in methods or name in properties or not is_name(name):
+            if name in methods or name in properties or not is_name(name) or isinstance(item, enum.Enum):
                 continue
             if callable(item) or isinstance(item, (staticmethod, classmethod)):
-                if name in _OPERATORS or not name.startswith("__"):
+                made = what(cls) in ("enum", "namedtuple", "dataclass") and name in _OPERATORS and _is_generated(item)
+                if (name in _OPERATORS and not made) or not name.startswith("__"):
                     methods.append(name)
             elif isinstance(item, property) or type(item).__name__ == "cached_property":
                 properties.append(name)
@@ -146,15 +170,14 @@ def new_class(name, bases, body):
 
 def special_class(description, reader):
     """An enum, a namedtuple or a dataclass from its names and values; None for another class."""
-    import collections
-
     what, name = description["what"], description["name"]
     if what == "enum":
         base = getattr(enum, description["type"], enum.Enum) if description["type"] in PLAIN_BASES else enum.Enum
         members = [(member, reader.value(form)) for member, form in description["plain"]]
         if any(hasattr(type(value), "__get__") for _, value in members):
             raise CannotCross("a member of an enum that would be a method")
-        return base(name, members)
+        mixin = {"str": str, "int": int, "float": float}.get(description.get("mixin"))
+        return base(name, members, type=mixin)
     if what == "namedtuple":
         defaults = [reader.value(form) for _, _, form in description["defaults"]]
         return collections.namedtuple(name, description["fields"], defaults=defaults)

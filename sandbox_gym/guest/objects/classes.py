@@ -20,11 +20,13 @@ from .class_making import (
     builtin_error,
     check_description,
     compares_by_fields,
+    constants_of,
     custom,
     default,
     forwarder,
     is_dynamic,
     is_enum,
+    is_more,
     is_name,
     is_namedtuple,
     members,
@@ -165,9 +167,13 @@ class Classes:
         description["methods"], description["properties"], description["plain"] = members(cls, self._module, writer)
         description["custom"] = [name for name in ("__eq__", "__hash__", "__bool__", "__len__") if custom(cls, name)]
         description["near"] = self.nearest_shared(cls)
+        if not self._wary and is_more(cls):
+            writer.flattened = cls.__name__
         if description["what"] == "enum":
             description["plain"] = [[name, writer.form(one._value_)] for name, one in cls.__members__.items()]
             description["type"] = next(n for n in ("IntFlag", "IntEnum", "StrEnum", "Flag", "Enum") if is_enum(cls, n))
+            mixins = [base.__name__ for base in (str, int, float) if base in cls.__mro__]
+            description["mixin"] = "".join(mixins if description["type"] in ("Enum", "Flag") else ())
         elif description["what"] == "namedtuple":
             description["fields"] = list(cls._fields)
             description["defaults"] = [[name, 1, writer.form(value)] for name, value in cls._field_defaults.items()]
@@ -207,11 +213,13 @@ class Classes:
         """A class of the test on the answer's end: fields are here, methods run on the test's end."""
         special = special_class(description, reader)
         bases = [base for base in self.bases(description, reader) if isinstance(base, type)]
-        if special is not None:
-            return special
         call = self._exports.method
         body = {name: forwarder(call, description["n"], name) for name in description["methods"]}
         body.update((name, property(forwarder(call, description["n"], name))) for name in description["properties"])
+        if special is not None:
+            for name, item in {**body, **constants_of(special, description, reader)}.items():
+                setattr(special, name, item)
+            return special
         body.update((name, reader.value(form)) for name, form in description["plain"])
         body["__module__"] = self._module
         return new_class(description["name"], bases, body)

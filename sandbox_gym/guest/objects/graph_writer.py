@@ -16,7 +16,7 @@ class Writer:
         self._alive = []  # intermediate objects live until the message is complete, so that no id is used twice
         self.contents, self.new, self.descriptions = {}, [], []
         self.flattened = ""
-        """The class of an instance that crossed as the builtin it holds."""
+        """The class of an instance that crossed as less than it is: as the builtin it holds, without its operators."""
         self.reordered = False
         """Whether a new set will have another order on the other end."""
 

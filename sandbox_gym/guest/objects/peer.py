@@ -9,6 +9,7 @@ A message is a u32 length and strict JSON. Requests: {"op": "do", "h", "do"} (on
 import json
 import os
 import struct
+from _thread import RLock
 
 from ..interpreter import CHANNEL_FD
 from . import classes, exports, graph
@@ -91,6 +92,8 @@ class Peer:
         self._loop = None
         self._broken = ""
         self._pid = os.getpid()
+        self._turn = RLock()
+        """Held by the thread whose request is on its way: threads of an answer may call the test's functions."""
 
     # -- asking
 
@@ -101,13 +104,14 @@ class Peer:
         message = {"op": op, **fields}
         if self.wary:
             self.asking.asked += 1
-        try:
-            self.graph.pack(message, {"args": tuple(args), "kwargs": tuple(kwargs.items())})
-        except CannotCross as error:
-            if self.wary and not isinstance(error, TooMuch):
-                self.asking.need("the test passes what can't cross: %s" % error)
-            raise TypeError("this can't cross to the test's process: %s" % error) from None
-        return self._answer(message, rank)
+        with self._turn:
+            try:
+                self.graph.pack(message, {"args": tuple(args), "kwargs": tuple(kwargs.items())})
+            except CannotCross as error:
+                if self.wary and not isinstance(error, TooMuch):
+                    self.asking.need("the test passes what can't cross: %s" % error)
+                raise TypeError("this can't cross to the test's process: %s" % error) from None
+            return self._answer(message, rank)
 
     def _answer(self, message, rank):
         reply = self._exchange(message)

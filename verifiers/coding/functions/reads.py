@@ -6,12 +6,17 @@ Pure, from the test's text: a name holds a value of the answer if an expression 
 from __future__ import annotations
 
 import ast
+import collections.abc
 from collections.abc import Iterable, Iterator, Set
 
 _RAISES = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
 _OF_CLASSES = frozenset(
     ("__class__", "__doc__", "__dict__", "__mro__", "__bases__", "__module__", "__annotations__", "__slots__")
 )
+_ABILITIES = frozenset(dir(collections.abc)) | {"property", "staticmethod", "classmethod"}
+"""What isinstance asks an object's class for; an object that stands here for another has nothing of that, or all."""
+_CLOCKS = frozenset(("monotonic", "perf_counter", "sleep", "time"))
+"""Threads of an answer's wait for one another where each calls a function of the test's."""
 _OPERANDS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
 
 
@@ -45,13 +50,29 @@ def iterates(test: ast.Module, called: set[str]) -> bool:
     return any(_names(loop.iter) & given for loop in loops)
 
 
-def looks_at_classes(test: ast.Module) -> bool:
-    """Whether the test uses `type(x)`, or what only a class or an object itself has."""
+def suspected(test: ast.Module) -> str:
+    """What one process may show otherwise, where the test fails; "" for nothing."""
+    if _looks_at_classes(test):
+        return "answer: the test looks at classes of what it is given"
+    return "" if _CLOCKS.isdisjoint(_names(test)) else "answer: the test measures time, which two processes share"
+
+
+def _looks_at_classes(test: ast.Module) -> bool:
+    """Whether the test uses `type(x)`, or what only a class or an object itself has or is."""
     return any(
-        (isinstance(node, ast.Attribute) and node.attr in _OF_CLASSES)
-        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "type" and len(node.args) == 1)
+        isinstance(node, ast.MatchClass)
+        or (isinstance(node, ast.Attribute) and node.attr in _OF_CLASSES)
+        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _asks_for_class(node.func.id, node.args))
         for node in ast.walk(test)
     )
+
+
+def _asks_for_class(name: str, given: list[ast.expr]) -> bool:
+    if name in ("hasattr", "getattr"):
+        return any(isinstance(one, ast.Constant) and str(one.value).startswith("__") for one in given[1:2])
+    kinds = {getattr(node, "attr", getattr(node, "id", "")) for one in given[1:] for node in ast.walk(one)}
+    of_objects = name in ("isinstance", "issubclass") and not kinds.isdisjoint(_ABILITIES)
+    return of_objects or name == "callable" or (name == "type" and len(given) == 1)
 
 
 def _is_given(base: ast.expr, given: set[str], caught: set[str]) -> bool:
@@ -93,7 +114,12 @@ def _bindings(test: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
     """(names, what is bound to them or is their body)."""
     for node in ast.walk(test):
         if isinstance(node, ast.Assign):
-            yield _names(*node.targets), node.value
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else []
+            names = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else []
+            if len(node.targets) == 1 and len(names) == len(values) > 0 and not _starred([*names, *values]):
+                yield from ((_names(name), value) for name, value in zip(names, values, strict=True))
+            else:
+                yield _names(*node.targets), node.value
         elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
             yield _names(node.target), node.value
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
@@ -102,6 +128,10 @@ def _bindings(test: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
             yield {node.name}, node
         elif isinstance(node, ast.Match):
             yield {name for case in node.cases for name in _captured(case.pattern)}, node.subject
+
+
+def _starred(nodes: Iterable[ast.expr]) -> bool:
+    return any(isinstance(one, ast.Starred) for one in nodes)
 
 
 def _captured(pattern: ast.pattern) -> Iterable[str]:

@@ -18,10 +18,10 @@ from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, 
 from sandbox_gym.verifiers.coding.functions.reads import (
     attributes_read,
     iterates,
-    looks_at_classes,
     operates,
     read_of_results,
     reads_of_made,
+    suspected,
 )
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_trusted
@@ -107,7 +107,7 @@ def part(tests: CheckTests) -> Parting:
         tuple(sorted(_words(test))),
         operates(test, classes),
         tuple(sorted(read_of_results(test, called | modules))),
-        "answer: the test looks at classes of what it is given" if looks_at_classes(test) else "",
+        suspected(test),
         not _COMPARES_ARRAYS.isdisjoint(_words(test)) or iterates(test, called | modules),
     )
 

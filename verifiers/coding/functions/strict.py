@@ -1,8 +1,8 @@
-"""A test where its comparisons may not hold for want of a value: a loop over no items, a distance that is NaN.
+"""A test where its comparisons may not hold for want of a value: a loop over too few items, a distance that is NaN.
 
-`for a, b in zip(f(x), [1, 2]): assert a == b` holds for an answer of no items, `if abs(f(x) - 2.5) > 1e-6: raise` for
-NaN. Where a test is run apart from the answer, and where it doubts (verifiers/inversion/doubts.py), such loops and
-numbers go through two functions, which fail it. Lines keep their numbers. Reads the row alone, never an answer.
+`for a, b in zip(f(x), [1, 2]): assert a == b` holds for an answer of one item or none, `if abs(f(x) - 2.5) > 1e-6:
+raise` for NaN. Where a test is run apart from the answer, and where it doubts (verifiers/inversion/doubts.py), such
+loops and numbers go through functions which fail it. Lines keep their numbers. Reads the row alone, never an answer.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from sandbox_gym.verifiers.inversion.text import UNPARSEABLE, SourceText
 
 _ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+Turns = tuple[frozenset[str], ...]
 _NO_DISPLAY = ast.Name | ast.Call | ast.Starred | ast.JoinedStr
 _DISTANCES = ("abs", "np.abs", "numpy.abs", "math.fabs")
 _JUDGES = ("all", "any", "filter", "starmap", "itertools.starmap")
+_CUTS = ("islice", "itertools.islice", "takewhile", "itertools.takewhile", "filter", "next")
 _OF_ARRAYS = re.compile(r"\b(?:np|numpy|any|all|size|shape)\b")
 """What a test says that may be about arrays, which may have no items."""
 
@@ -45,21 +47,26 @@ class _Strict:
         self._real = "" if _OF_ARRAYS.search(text.source) else ", True"
         self._loads: Counter[str] = Counter()
         """How often the names of the function at hand are read."""
+        self._turns: Turns = ()
+        self._parameters: set[str] = set()
+        self._held: dict[str, ast.expr] = {}
 
     def edits(self) -> list[Edit]:
-        wrapped: dict[ast.expr, str] = {}
+        wrapped: dict[ast.expr, tuple[str, str]] = {}
         for function in _outermost(self._text.tree):
-            nodes = list(_walk(function.body))
+            nodes = list(_turned(function.body, _turn(function, self._known)))
             self._given = given_names(ast.Module([function], []), self._everywhere, self._known)
-            self._loads = _loads(nodes)
-            for node in nodes:
-                wrapped |= self._looped(node)
-                wrapped |= {} if self._knows_nan else dict.fromkeys(self._numbers(node), self._real)
+            self._loads = _loads(node for node, _ in nodes)
+            self._parameters = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)} - self._known
+            assigned = [one for one, _ in nodes if isinstance(one, ast.Assign)]
+            self._held = {ast.unparse(name): one.value for one in assigned for name in one.targets}
+            for node, self._turns in nodes:
+                wrapped |= self._whiles(node) if isinstance(node, ast.While) else self._looped(node)
+                wrapped |= {} if self._knows_nan else dict.fromkeys(self._numbers(node), ("_real_", self._real))
         found = []
-        for node, more in wrapped.items():
+        for node, (name, more) in wrapped.items():
             start, end = self._text.start(node), self._text.end(node)
-            name = "_real_(" if more == self._real else "_some_("
-            found += [Edit(start, start, name), Edit(end, end, f"{more})")]
+            found += [Edit(start, start, f"{name}("), Edit(end, end, f"{more})")]
         return found
 
     def _numbers(self, node: ast.AST) -> list[ast.expr]:
@@ -71,7 +78,7 @@ class _Strict:
             found = [node]
         return [one for one in found if self._is_given(one) and not isinstance(one, ast.Yield | ast.YieldFrom)]
 
-    def _looped(self, node: ast.AST) -> dict[ast.expr, str]:
+    def _looped(self, node: ast.AST) -> dict[ast.expr, tuple[str, str]]:
         """What a loop goes through that compares the answer's items with items of a value of the test's own, and that
         value."""
         if isinstance(node, ast.For) and any(map(_fails, _walk(node.body))):
@@ -83,25 +90,64 @@ class _Strict:
             return {key: value for each in found for key, value in each.items()}
         return {}
 
-    def _gone_through(self, given: ast.expr, body: Sequence[ast.AST], target: ast.expr | None) -> dict[ast.expr, str]:
+    def _gone_through(
+        self, given: ast.expr, body: Sequence[ast.AST], target: ast.expr | None
+    ) -> dict[ast.expr, tuple[str, str]]:
         if not self._is_given(given):
             return {}
-        inside = _loads([*_walk([given]), *_walk(body)])
+        inside = _loads(dict.fromkeys([*_walk([given]), *_walk(body)]))
         bound = {one.id for one in _walk(body) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
         pairs = [one for call in _walk([given]) for one in _paired(call)]
         passed = _loads(_walk([one for one in pairs if self._is_given(one)]))
         found = [one for one in pairs if self._is_expected(one, inside) and _key(one) not in passed]
         if pairs and not found and all(isinstance(one, ast.Name) and self._loads[one.id] == 1 for one in pairs):
             found = pairs  # a helper's parameters
-        targets = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} if target else set()
+        targets = _names(target) if target else set()
         found = found or [
             one.value
             for one in _walk(body)
             if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name) and one.slice.id in targets
             if self._is_expected(one.value, inside)
         ]
-        found = [one for one in found if not bound & {name.id for name in ast.walk(one) if isinstance(name, ast.Name)}]
-        return {given: "".join(f", lambda: {self._text.of(one)}" for one in found)} if found else {}
+        found = [one for one in found if not bound & _names(one) and not self._is_table(one, given)]
+        told = ", whole=True" if self._is_whole(given, inside) else ""
+        more = "".join(f", lambda: {self._text.of(one)}" for one in found)
+        return {given: ("_some_", more + told)} if found else {}
+
+    def _whiles(self, node: ast.While) -> dict[ast.expr, tuple[str, str]]:
+        """A condition that the answer's value ends (`while node:`) before all was compared that is expected: `want[i]`,
+        where `i += 1` follows."""
+        steps = [one for one in node.body if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)]
+        inside = _loads([*_walk([node.test]), *_walk(node.body)])
+        bound = {name.id for name in _walk(node.body) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        for one in _walk(node.body) if self._is_given(node.test) and any(map(_fails, _walk(node.body))) else ():
+            if not isinstance(one, ast.Subscript) or not isinstance(one.slice, ast.Name):
+                continue
+            after = [step for step in steps if isinstance(step.target, ast.Name) and step.target.id == one.slice.id]
+            by_one = [ast.unparse(step) == f"{one.slice.id} += 1" and step.lineno > one.lineno for step in after]
+            own = self._is_expected(one.value, inside) and _key(one.value) not in bound
+            if by_one == [True] and own and not self._is_table(one.value, node.test):
+                return {node.test: ("_all_", f", lambda: {self._text.of(one.value)}[{one.slice.id}:]")}
+        return {}
+
+    def _is_whole(self, given: ast.expr, inside: Counter[str]) -> bool:
+        """Whether a loop goes through all of one result, of which the test asks nothing else: no part that the test
+        cuts off, no parameter of a helper's."""
+        found = _paired(given)
+        if len(found) == 2:
+            results = [one for one in found if self._is_given(one)]
+        else:
+            results = [one.args[0] for one in ast.walk(given) if isinstance(one, ast.Call) and _is_by_places(given)][
+                -1:
+            ]
+        if len(results) != 1:
+            return False
+        [result] = results
+        if isinstance(result, ast.Name):
+            if result.id in self._parameters or inside[result.id] != self._loads[result.id]:
+                return False
+            result = self._held.get(result.id, result)
+        return not any(isinstance(one, ast.Slice) or ast.unparse(one) in _CUTS for one in ast.walk(result))
 
     def _is_expected(self, node: ast.expr, inside: Counter[str]) -> bool:
         """Whether it is a literal, or what the test has for these comparisons alone: an input may have items where an
@@ -110,8 +156,14 @@ class _Strict:
             return not self._is_given(node) and inside[key] == self._loads[key]
         return not any(isinstance(one, _NO_DISPLAY) for one in ast.walk(node))
 
+    def _is_table(self, expected: ast.expr, given: ast.expr) -> bool:
+        """Whether the same value stands beside several of the answer's, some of which may have no items: `PRIMES` in
+        `for n in range(9): ... zip(primes(n), PRIMES)`."""
+        theirs = _names(given) - _names(expected)
+        return any(theirs & turn and not _names(expected) & turn for turn in self._turns)
+
     def _is_given(self, node: ast.AST) -> bool:
-        return any(isinstance(one, ast.Name) and one.id in self._given for one in ast.walk(node))
+        return bool(_names(node) & self._given)
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -120,6 +172,36 @@ def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
             yield node
         else:
             yield from _outermost(node)
+
+
+def _turned(nodes: Iterable[ast.AST], turns: Turns) -> Iterator[tuple[ast.AST, Turns]]:
+    """As _walk, and the names that each loop and helper around a node has anew in each of its turns."""
+    for node in nodes:
+        if not isinstance(node, ast.JoinedStr):
+            yield node, turns
+            yield from _turned(ast.iter_child_nodes(node), turns + _turn(node, set()))
+
+
+def _turn(node: ast.AST, known: set[str]) -> Turns:
+    """`known`: parameters that a decorator gives; a test's others are fixtures, or the answer itself."""
+    if isinstance(node, _FUNCTIONS):
+        parameters = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)} - {"self", "cls"}
+        if node.name.startswith("test") or node.name == "check":
+            parameters &= known
+        if not parameters:
+            return ()
+        bound = given_names(ast.Module([node], []), parameters, parameters) - {"self", "cls"}
+    elif isinstance(node, ast.For | ast.While | ast.GeneratorExp | ast.ListComp | ast.SetComp):
+        constant = [one for one in ast.walk(node) if isinstance(one, ast.Assign) and not _names(one.value)]
+        bound = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        bound -= {name for one in constant for target in one.targets for name in _names(target)}
+    else:
+        return ()
+    return (frozenset(bound),)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -150,6 +232,13 @@ def _paired(node: ast.AST) -> list[ast.expr]:
     if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
         return []
     return {"zip": node.args, "map": node.args[1:]}.get(ast.unparse(node.func), []) if len(node.args) > 1 else []
+
+
+def _is_by_places(given: ast.expr) -> bool:
+    """`range(len(got))`, `enumerate(got)`."""
+    return re.fullmatch(r"range\(len\(.*\)\)|enumerate\(.*\)", ast.unparse(given)) is not None and (
+        isinstance(given, ast.Call) and len(given.args) == 1 and not given.keywords
+    )
 
 
 def _fails(node: ast.AST) -> bool:
