@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -92,10 +92,13 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
     @classmethod
     def from_flat(cls, values: Mapping[str, object]) -> Settings:
         """Settings with these on top, by flat name or by table. Raises ConfigurationError that names what is wrong."""
+        if os.path.lexists(_FILE) and not os.path.isfile(_FILE):  # a mount of a file that is not there makes a folder
+            raise ConfigurationError(f"settings: {_FILE} is no file, or a link to none; remove it, or make it one")
         try:
             return cls.model_validate(nested(cls, values))
         except ValidationError as error:
-            lines = [f"{named(cls, each['loc']) or _FILE}: {_wrong(cls, each)}" for each in error.errors()]
+            wrong = [(each["loc"], _wrong(cls, each)) for each in error.errors()]
+            lines = [f"{named(cls, place) or _FILE}: {what}{_from(place, values)}" for place, what in wrong]
             raise ConfigurationError("settings: " + "; ".join(lines)) from None
         except OSError as error:
             raise ConfigurationError(f"settings: {_FILE}: {error.strerror}") from None
@@ -152,6 +155,14 @@ class Settings(CodingSettings, HttpSettings, AccessSettings, RunSettings, BaseSe
             cpus=self.cpus_per_box,
             memory_bytes=self.memory_limit_mb * MIB,
         )
+
+
+def _from(place: Sequence[str | int], given: Mapping[str, object]) -> str:
+    """Which variable, or the file, has a wrong value; empty where the caller gave it."""
+    names = ["_".join(map(str, place[:parts])) for parts in (1, 2)]
+    if not place or given.keys() & set(names):
+        return ""
+    return f" ({next((each for name in names if (each := PREFIX + name.upper()) in os.environ), _FILE)})"
 
 
 def _wrong(settings: type[Settings], detail: ErrorDetails) -> str:

@@ -21,6 +21,7 @@ from sandbox_gym.sandbox.sandbox import Sandbox
 from tests import daily
 from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
+from tests.forgotten import forget_snapshots
 
 VARIANTS = {"local": ("local", "local-rlimits"), "e2b": ("e2b-on-local", "e2b-on-docker"), "fake": ()}
 """`e2b-on-*` is the e2b provider with a `serve pool` of our own, over that provider.
@@ -64,10 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """What a failed run left is kept, to be looked at."""
+    """What a failed run left is kept, to be looked at. What went with its folder is no more use: snapshots' images."""
     root = session.config.stash.get(OWN_TEMPROOT, None)
     if root and exitstatus == 0:
         subprocess.run(["rm", "-rf", "--one-file-system", root], check=False, stderr=subprocess.DEVNULL)
+        forget_snapshots(Path(root))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from contextlib import AsyncExitStack
 from typing import Annotated
 
@@ -30,15 +31,20 @@ def _root() -> None:
 @pool.command()
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List only; remove nothing.")] = False,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEEPER", help="Also the snapshots of a state folder that can't be seen from here."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove containers, cgroups, mounts, folders and jails whose owner process is dead.
 
-    Servers do the same at their start and every minute. Exit: 0 nothing is left (or --dry-run listed it), 1 something
+    Servers do the same at their start and every minute. Snapshots' images whose state folder is gone are removed by
+    this command alone. Exit: 0 nothing is left (or --dry-run listed it), 1 something
     could not be removed or the default provider could not be asked, 2 wrong settings.
     """
     settings = settings_with({})
-    swept = anyio.run(collect, settings, dry_run)
+    swept = anyio.run(collect, settings, dry_run, frozenset(store or ()))
     if as_json:
         print_json(as_document(swept, dry_run=dry_run))
     else:
@@ -50,8 +56,10 @@ def gc(
     raise typer.Exit(1 if wrong else 0)
 
 
-async def collect(settings: Settings, dry_run: bool) -> Swept:
+async def collect(settings: Settings, dry_run: bool, stores: Set[str] = frozenset()) -> Swept:
     """One sweep over every provider that works here; the others are among the failures."""
+    from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots  # which is of Unix
+
     providers: list[Provider] = []
     missing: list[Failure] = []
     async with AsyncExitStack() as stack:
@@ -63,7 +71,11 @@ async def collect(settings: Settings, dry_run: bool) -> Swept:
                 continue
             stack.push_async_callback(provider.aclose)
             providers.append(provider)
-        swept = await Reaper(orphan_sources(settings, providers)).sweep(dry_run=dry_run)
+        sources = orphan_sources(settings, providers)
+        for source in sources.values():
+            if isinstance(source, AbandonedSnapshots):
+                source.asked = stores
+        swept = await Reaper(sources).sweep(dry_run=dry_run)
     return Swept(swept.found, swept.removed, (*missing, *swept.failures))
 
 

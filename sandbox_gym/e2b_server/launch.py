@@ -61,15 +61,16 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     app = pool_app(
         settings, accounts, domain, partial(_open, settings, accounts), shown if dashboard is not None else None
     )
-    serve_app(
-        app if tracing is None else TracedExchanges(app, tracing),
-        settings,
-        "pool",
-        body_s=max(settings.body_timeout_s, STREAM_S),  # a program's input may come from a person who types
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-        h11_max_incomplete_event_size=1 << 18,
-    )
+    with held_lease(settings.state_dir):  # a folder that can't be used is known before it listens
+        serve_app(
+            app if tracing is None else TracedExchanges(app, tracing),
+            settings,
+            "pool",
+            body_s=max(settings.body_timeout_s, STREAM_S),  # a program's input may come from a person who types
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+            h11_max_incomplete_event_size=1 << 18,
+        )
 
 
 def pool_app(settings: Settings, accounts: Accounts, domain: str, opened: Open, shown: Shown | None) -> ASGIApp:

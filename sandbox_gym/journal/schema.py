@@ -185,7 +185,8 @@ def open_database(text: str, *, create: bool) -> Engine:
             _bring_up(connection, shown, create=create)
     except SQLAlchemyError as error:
         engine.dispose()
-        raise ConfigurationError(f"journal {shown}: {cause(error)}") from None
+        remedy = "mend that, or name another journal (--journal, SANDBOX_GYM_JOURNAL_URL)"
+        raise ConfigurationError(f"journal {shown}: {cause(error)}; {remedy}") from None
     except ConfigurationError:
         engine.dispose()
         raise

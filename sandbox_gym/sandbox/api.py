@@ -131,8 +131,8 @@ class SnapshotStore(Protocol):
         ...
 
     async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
-        """Delete what nothing refers to, then the oldest snapshots but no pinned one, until the rest fit; bytes
-        left."""
+        """Delete what nothing refers to, then the oldest snapshots but no pinned one, until the rest fit and none is
+        older than FORGOTTEN_S; bytes left."""
         ...
 
     async def adopt(self, folder: Path, snapshot_id: str) -> None:

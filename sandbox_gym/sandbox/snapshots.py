@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from sandbox_gym.errors import RequestError, SandboxGymError
+
+FORGOTTEN_S: Final = 7 * 24 * 3600
+"""A snapshot that no record has named for so long, as after a crash before it was written, goes with the next
+collection. No sooner: a server of an older version that ran meanwhile may not have read all records."""
 
 
 class SnapshotFailed(SandboxGymError):

@@ -7,8 +7,11 @@ clients with idle connections block no other client; where every connection is b
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import resource
+import termios
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, Literal
 
 import h11
@@ -20,6 +23,11 @@ from sandbox_gym.sandbox.egress.proxy import have_descriptors
 
 WRITE_STALL_S: Final = 600.0
 """Seconds that a client may leave its response unread; long, because a sandbox's stream may be read late."""
+LINGER_S: Final = 2.0
+"""Seconds that a refused client has for what it was sending; a close before would reset the connection, and the
+refusal be lost."""
+_BUSY: Final = "all connections are busy"
+_LOOKED_AT: Final = 8
 _OF_SERVER: Final = 128
 _OF_SANDBOX: Final = 6
 """Descriptors that the server needs, and those of one sandbox, with a margin."""
@@ -41,12 +49,15 @@ class Bounds:
     idle: dict[BoundedProtocol, None] = field(default_factory=dict)
     sending: dict[BoundedProtocol, float] = field(default_factory=dict)
     """Bodies that are being received, and since when."""
+    lingering: set[BoundedProtocol] = field(default_factory=set)
+    """Refused connections whose clients have not closed them yet."""
+    most_lingering: int = MAX_BACKLOG
 
     def make_room(self, connections: int, now: float) -> bool:
         """Whether one more connection may stay; another may have been closed for it."""
         if connections <= self.most:
             return True
-        victim = next(iter(self.idle), None)
+        victim = self._idle_for_longest()
         if victim is None:
             victim = next((one for one, since in self.sending.items() if now - since > self.body_s), None)
         if victim is None:
@@ -54,7 +65,17 @@ class Bounds:
         victim.make_room()
         return True
 
+    def _idle_for_longest(self) -> BoundedProtocol | None:
+        """One of those that have sent nothing. Of many that come at once the requests are still to be read."""
+        for one in list(islice(self.idle, _LOOKED_AT)):
+            if not one.has_unread():
+                return one
+            del self.idle[one]
+            self.idle[one] = None
+        return None
+
     def forget(self, connection: BoundedProtocol) -> None:
+        self.lingering.discard(connection)
         self.idle.pop(connection, None)
         self.sending.pop(connection, None)
 
@@ -67,7 +88,7 @@ def bounds_of(most: int, head_s: float, body_s: float, *, sandboxes: int) -> Bou
     most = min(most, max(descriptors - reserve, descriptors // 2))
     # asyncio accepts the whole backlog at once, before any connection can be refused
     backlog = min(MAX_BACKLOG, max(16, (descriptors - most) // 4))
-    return Bounds(most, head_s, body_s, backlog)
+    return Bounds(most, head_s, body_s, backlog, most_lingering=(descriptors - most) // 2)
 
 
 class BoundedConfig(uvicorn.Config):
@@ -90,7 +111,7 @@ class BoundedProtocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._bounds = config.bounds
-        self._waits_for: Literal["head", "body", "reader", ""] = ""
+        self._waits_for: Literal["head", "body", "reader", "end", ""] = ""
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -99,12 +120,12 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if not self._bounds.make_room(len(self.connections), self.loop.time()):
-            return self._refuse(503, "all connections are busy", {"retry-after": "1"})
+            return self._refuse(503, _BUSY, {"retry-after": "1"})
         self._bounds.idle[self] = None
         self._wait_for("head", self._bounds.head_s)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self in self._bounds.lingering:
             return
         super().data_received(data)
         if self._at_work():
@@ -141,12 +162,19 @@ class BoundedProtocol(H11Protocol):
         else:
             super().timeout_keep_alive_handler()
 
+    def has_unread(self) -> bool:
+        """Whether bytes of a request are here that were not read yet."""
+        descriptor = self.transport.get_extra_info("socket").fileno()
+        return descriptor >= 0 and fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)) != bytes(4)
+
     # -- deadlines
 
     def make_room(self) -> None:
         """Close this connection to make room for another."""
         self._bounds.forget(self)
-        if self._waits_for == "body":
+        if self._waits_for == "head":  # its client may be about to send a request
+            self._refuse(503, _BUSY, {"retry-after": "1"})
+        elif self._waits_for == "body":
             self._time_out("the server has too many connections")
         elif self.transport.get_write_buffer_size():
             self.transport.abort()
@@ -174,7 +202,7 @@ class BoundedProtocol(H11Protocol):
         if self._waits_for != "reader":
             self._wait_for("", 0)
 
-    def _wait_for(self, what: Literal["head", "body", "reader", ""], within_s: float) -> None:
+    def _wait_for(self, what: Literal["head", "body", "reader", "end", ""], within_s: float) -> None:
         self._waits_for = what
         if not what:
             return
@@ -194,7 +222,7 @@ class BoundedProtocol(H11Protocol):
             self._due = self.loop.time() + self._bounds.body_s
         if self.loop.time() < self._due:
             self._timer = self.loop.call_at(self._due, self._look)
-        elif self._waits_for == "reader" or self.transport.is_closing():
+        elif self._waits_for in ("reader", "end") or self.transport.is_closing():
             self.transport.abort()
         elif self._waits_for == "body":
             self._time_out(f"no byte of the body arrived for {self._bounds.body_s:g} s")
@@ -225,4 +253,9 @@ class BoundedProtocol(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         except h11.LocalProtocolError:  # the connection can't be answered any more
             self.transport.abort()
-        self.transport.close()
+        if self.transport.is_closing() or len(self._bounds.lingering) >= self._bounds.most_lingering:
+            return self.transport.close()
+        self._bounds.lingering.add(self)
+        self.connections.discard(self)
+        self.transport.write_eof()
+        self._wait_for("end", LINGER_S)

@@ -20,6 +20,7 @@ from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.outcomes import Count, Row
 from tests.chaos.surroundings import World
 from tests.chaos.workloads import ANSWER_S, WORKLOADS, Coding, Workload
+from tests.forgotten import forget_snapshots
 
 SERVES_S = 10.0
 """A server serves again so soon after a fault."""
@@ -232,6 +233,7 @@ def serving(folder: Path) -> Iterator[Servers]:
         yield servers
     finally:
         servers.close()
+        forget_snapshots(folder.resolve())
 
 
 def chosen(faults: Iterable[str], workloads: Iterable[str], providers: Iterable[str]) -> list[Cell]:

@@ -91,3 +91,25 @@ def test_a_missing_extra(tmp_path: Path) -> None:
         timeout=120,
     )
     _refused(done, "math-verify", "pip install 'sandbox-gym[math]'")
+
+
+def test_a_state_folder_that_is_none_and_a_journal_that_is_none(tmp_path: Path) -> None:
+    """Each server, with a journal and without one."""
+    (tmp_path / "file").write_text("no database")
+    servers, given = ("coding", "math", "swe", "pool"), {"SANDBOX_GYM_PROVIDER": "local"}
+    each: list[list[str | Path]] = [["serve", one, "--port", "0"] for one in servers]
+    off: list[list[str | Path]] = [[*words, "--journal", "off"] for words in each]
+    for done in commands(each + off, SANDBOX_GYM_STATE_DIR=str(tmp_path / "file"), **given):
+        _refused(done, str(tmp_path / "file"), "SANDBOX_GYM_STATE_DIR")
+    journal: list[list[str | Path]] = [[*words, "--journal", tmp_path / "file"] for words in each[:3]]
+    for done in commands(journal, SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"), **given):
+        _refused(done, "file is not a database", "SANDBOX_GYM_JOURNAL_URL")
+
+
+def test_a_disk_that_fills_up_under_the_answers(tmp_path: Path) -> None:
+    words: list[str | Path] = ["verify", ROOT / "examples" / "demo" / "rows.jsonl", "--out", "/dev/full"]
+    [done] = commands([words], SANDBOX_GYM_STATE_DIR=str(tmp_path / "state"), SANDBOX_GYM_PROVIDER="local")
+    assert done.returncode == 2
+    assert "error: /dev/full: No space left on device" in done.stderr
+    assert "--resume" in done.stderr
+    assert "Traceback" not in done.stderr

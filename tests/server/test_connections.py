@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
+from sandbox_gym.server.connections import LINGER_S
 from tests.load.servers import ServerProcess, free_port
 from tests.server.fakes import verify_body
 
@@ -60,7 +63,7 @@ def test_idle_connections_and_slow_heads_keep_nobody_out(tmp_path: Path) -> None
         for number in range(300):
             held.enter_context(_open(server, HEAD if number % 3 else b""))
         assert [_verify(server) for _ in range(3)] == [(200, 1.0)] * 3
-        assert _told(first) == b""  # it was idle for longest
+        assert _told(first).startswith(b"HTTP/1.1 503 ")  # it was idle for longest
 
 
 def test_a_connection_at_work_makes_no_room(tmp_path: Path) -> None:
@@ -74,6 +77,23 @@ def test_a_connection_at_work_makes_no_room(tmp_path: Path) -> None:
         assert refused.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 1" in refused.lower()
         assert all(_told(one).startswith(b"HTTP/1.1 200 ") for one in working)
+
+
+def test_all_who_come_at_once_are_answered(tmp_path: Path) -> None:
+    """Each has sent its whole request before the server looks at it: a refusal must not be lost with the connection."""
+    raw = json.dumps(RIGHT).encode()
+    request = HEAD + f"Connection: close\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw
+    with _serving(tmp_path, connections=16, boxes=2) as server, ExitStack() as held:
+        assert _verify(server) == (200, 1.0)
+        for _ in range(4):
+            server.process.send_signal(signal.SIGSTOP)
+            clients = [held.enter_context(_open(server, request)) for _ in range(200)]
+            server.process.send_signal(signal.SIGCONT)
+            said = Counter(_told(one)[:13] for one in clients)
+            assert said.keys() <= {b"HTTP/1.1 200 ", b"HTTP/1.1 503 "}, said
+            assert said[b"HTTP/1.1 200 "] >= 1
+        time.sleep(LINGER_S)
+        assert _verify(server) == (200, 1.0)
 
 
 STALLS = {

@@ -54,9 +54,21 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_CONCURRENCY_OF_ALL", "3", "is no setting; docs/reference/settings.md"),
         ("SANDBOX_GYM_JOURNAL", "off", "a table of settings.*SANDBOX_GYM_JOURNAL_URL"),
         ("SANDBOX_GYM_E2B_TEMPLATES", "python", "SANDBOX_GYM_E2B_TEMPLATES is no JSON"),
-        ("SANDBOX_GYM_BOXES", "1", "boxes: Input should be greater than or equal to 2, and it is '1'$"),
-        ("SANDBOX_GYM_DEADLINE_S", "inf", "deadline_s: Input should be a finite number, and it is 'inf'$"),
-        ("SANDBOX_GYM_IN_PROCESS", "no", "in_process: Input should be 'allow', 'mask' or 'deny', and it is 'no'$"),
+        (
+            "SANDBOX_GYM_BOXES",
+            "1",
+            "boxes: Input should be greater than or equal to 2, and it is '1' \\(SANDBOX_GYM_BOXES\\)$",
+        ),
+        (
+            "SANDBOX_GYM_DEADLINE_S",
+            "inf",
+            "deadline_s: Input should be a finite number, and it is 'inf' \\(SANDBOX_GYM_DEADLINE_S\\)$",
+        ),
+        (
+            "SANDBOX_GYM_IN_PROCESS",
+            "no",
+            "in_process: Input should be 'allow', 'mask' or 'deny', and it is 'no' \\(SANDBOX_GYM_IN_PROCESS\\)$",
+        ),
         ("SANDBOX_GYM_STATE_DIR", "", "state_dir: is empty: name a path"),
         ("SANDBOX_GYM_TOKEN", "a-secret\n", "token: has a blank or a line end around it(?!.*secret)"),
         ("SANDBOX_GYM_TOKEN", " ", "token: has a blank"),
@@ -100,7 +112,7 @@ def test_what_kubernetes_says_of_services_is_no_setting(monkeypatch: pytest.Monk
     ("toml", "says"),
     [
         ('[docker]\nruntim = "x"\n', r"docker\.runtim: no such setting; did you mean docker\.runtime\?"),
-        ("bogus = 1\n", "bogus: no such setting$"),
+        ("bogus = 1\n", r"bogus: no such setting \(sandbox_gym\.toml\)$"),
         ("boxes = \n", r"settings: sandbox_gym\.toml: Invalid value \(at line 1, column 9\)$"),
         ("time_limits = 1\n", r"did you mean time_limit_s\?"),
         ('docker_runtime = "x"\n[session]\nlive = 3\n', r"session\.live: no such setting"),
@@ -115,7 +127,7 @@ def test_what_the_file_may_not_hold_is_named(folder: Path, toml: str, says: str)
 @pytest.mark.parametrize("toml", ["token = 12345678", "[judge]\napi_key = 12345678", "allow_out = [12345678]"])
 def test_what_may_be_a_secret_is_not_shown(folder: Path, toml: str) -> None:
     (folder / "sandbox_gym.toml").write_text(toml)
-    with pytest.raises(ConfigurationError, match=r"Input should be a valid string$"):
+    with pytest.raises(ConfigurationError, match=r"Input should be a valid string \(sandbox_gym\.toml\)$"):
         Settings.from_flat({})
 
 
@@ -138,6 +150,34 @@ def test_a_file_that_can_t_be_read_is_named(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "open", refused)
     with pytest.raises(ConfigurationError, match=r"sandbox_gym\.toml: Permission denied"):
         Settings.from_flat({})
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_file_that_is_none_is_not_passed_over(folder: Path, kind: str) -> None:
+    """A mount of a file that is not there makes a folder."""
+    file = folder / "sandbox_gym.toml"
+    file.mkdir() if kind == "folder" else file.symlink_to("nothing")
+    with pytest.raises(ConfigurationError, match=r"sandbox_gym\.toml is no file"):
+        Settings.from_flat({})
+
+
+def test_each_wrong_value_says_where_it_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generated: every number, wrong in the file, in a variable and as an option."""
+    for one in documented():
+        if one.kind.split()[0] not in ("int", "float"):
+            continue
+        flat = one.variable.removeprefix("SANDBOX_GYM_").lower()
+        (folder / "sandbox_gym.toml").write_text(f'{flat} = "x"\n' if flat in Settings.model_fields else "")
+        if flat in Settings.model_fields:
+            with pytest.raises(ConfigurationError, match=rf"^settings: {flat}: .*\(sandbox_gym\.toml\)$"):
+                Settings.from_flat({})
+            (folder / "sandbox_gym.toml").unlink()
+        with pytest.raises(ConfigurationError, match=rf"^settings: {flat}: [^(]*$"):
+            Settings.from_flat({flat: "x"})
+        monkeypatch.setenv(one.variable, "x")
+        with pytest.raises(ConfigurationError, match=rf"^settings: {flat}: .*\({one.variable}\)$"):
+            Settings.from_flat({})
+        monkeypatch.delenv(one.variable)
 
 
 UNSET = ("keys", "sandbox_fusion_datasets", "reasoning_format_penalty")

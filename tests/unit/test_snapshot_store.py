@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.sandbox.local.sessions.store import Record, Store
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot
+from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, Snapshot
 
 
 def cut(folder: Path) -> Path:
@@ -50,3 +51,16 @@ def test_a_layer_that_is_gone_is_adopted_again(tmp_path: Path) -> None:
         store.read("1")
     store.adopt(tmp_path / "other", "1")
     assert (store.layer_path(store.read("1").layers[0]) / "a.txt").exists()
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+@pytest.mark.parametrize("age_s", [0, FORGOTTEN_S - 60, FORGOTTEN_S + 60])
+def test_what_no_record_names_goes_after_a_week(tmp_path: Path, pinned: bool, age_s: float) -> None:
+    """As after a crash between a snapshot and its record; within the disk budget."""
+    store = Store(tmp_path / "store")
+    layer = store.seal(cut(tmp_path / "cut"))
+    snapshot = Snapshot("1", None, layer.digest, layer.size_bytes, layer.files, time.time() - age_s)
+    store.write(Record(snapshot, (layer.digest,)), b"")
+    left = store.collect(budget_bytes=1 << 40, pinned={"1"} if pinned else set(), in_use=set(), before=time.monotonic())
+    stays = pinned or age_s < FORGOTTEN_S
+    assert (len(store.records()), left > 0) == (int(stays), stays)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -16,7 +14,7 @@ from benchmarks.side_by_side.boxes import BoxClock, ContainerClock
 from benchmarks.side_by_side.systems.base import Failed, System
 from benchmarks.side_by_side.systems.serving import Server, free_port, serving
 from benchmarks.side_by_side.workloads import ACTIONS, REPOSITORY, Job, Workload, candidate, numbered
-from sandbox_gym.sandbox.containers.snapshots import KEEPER_LABEL
+from sandbox_gym.sandbox.containers.keepers import KEEPER_LABEL, keeper_of
 from sandbox_gym.server.protocol.envelope import response_of
 
 SERVERS = {"stdin": "coding", "check": "coding", "math": "math", "swe": "swe", "trajectory": "coding"}
@@ -125,13 +123,10 @@ def _forget_snapshots(sessions: Path) -> None:
     """A server's images outlive it; the state folder that they belong to is about to go."""
     import docker
 
-    keepers = [
-        hashlib.sha256(os.fsencode(one.resolve())).hexdigest()[:16] for one in sessions.rglob("*") if one.is_dir()
-    ]
     client = docker.from_env()
     try:
-        for keeper in keepers:
-            for image in client.images.list(filters={"label": f"{KEEPER_LABEL}={keeper}"}):
+        for folder in sessions.rglob("globals"):
+            for image in client.images.list(filters={"label": f"{KEEPER_LABEL}={keeper_of(folder)}"}):
                 client.images.remove(image.id, force=True)
     finally:
         client.close()

@@ -55,8 +55,7 @@ class Sandboxes:
     ) -> None:
         """`most`: how many may run at once on this machine."""
         self.machines, self.accounts, self.tasks = machines, accounts, tasks
-        self.most = most
-        self.folder = folder
+        self.most, self.folder = most, folder
         self._records = Records(folder)
         self._sandboxes: dict[str, Sandbox] = {}
         self.images = Images(self._records)
@@ -348,3 +347,4 @@ class Sandboxes:
                     tasks.start_soon(self._stop, sandbox)
                 tasks.start_soon(self.frozen.aclose)
             await self.machines.aclose()
+            await self.disk.collect()

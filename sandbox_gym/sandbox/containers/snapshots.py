@@ -7,9 +7,8 @@ of the image holds what the shell knew. The container's layer has no size cap of
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
@@ -19,13 +18,13 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import anyio.to_thread
 
 from sandbox_gym.errors import ProviderDown
-from sandbox_gym.private import make_private, write_whole
-from sandbox_gym.sandbox.containers import ownership
+from sandbox_gym.private import write_whole
+from sandbox_gym.sandbox.containers import keepers, ownership
+from sandbox_gym.sandbox.containers.keepers import KEEPER_LABEL
 from sandbox_gym.sandbox.containers.machine import ContainerMachine
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, SavedState, Saving, Snapshot, SnapshotFailed
 
 SNAPSHOT_LABEL: Final = "sandbox-gym.snapshot"
-KEEPER_LABEL: Final = "sandbox-gym.keeper"
 USER_LABEL: Final = "sandbox-gym.user"
 """The user that a snapshot's files belong to: what goes on from it must run as that user."""
 GUEST_LABEL: Final = "sandbox-gym.guest"
@@ -52,27 +51,23 @@ class KeptImage:
     guest_volume: bool
 
 
-class ImageSnapshots(ABC, Generic[M]):
-    """See `api.SnapshotStore`. `folder` keeps pickled globals, which are read inside sandboxes only. An engine's own
-    class says how it is asked about images; each of its methods raises ProviderDown."""
+class SnapshotImages(ABC, Generic[M]):
+    """An engine's images that are snapshots, of this state folder and of others. Each method raises ProviderDown."""
 
-    def __init__(self, repository: str, folder: Path) -> None:
-        """`repository`: what the images are called, by their snapshot's id as tag."""
-        self.repository, self._folder = repository, folder
-        make_private(folder)
-        keeper = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-        self._keeper, self.label = keeper, f"{KEEPER_LABEL}={keeper}"
-        """What marks the snapshots of this state folder: several servers may share an engine."""
-        self._sizes: dict[str, int] = {}
-        """Disk that an image's topmost layer takes, by image id: asked for once, for an image does not change."""
+    repository: str
+    """What the images are called, by their snapshot's id as tag."""
 
     @abstractmethod
     async def inspect(self, reference: str) -> LabelledImage | None:
         """None where there is no such image."""
 
     @abstractmethod
-    async def listed(self) -> Sequence[LabelledImage]:
-        """Those of the repository that have the label."""
+    async def listed(self, label: str, *, unnamed: bool = False) -> Sequence[LabelledImage]:
+        """Those of the repository that have the label; with `unnamed` also those of no name and of any other."""
+
+    @abstractmethod
+    async def users(self, label: str) -> int:
+        """How many containers there are of images that have the label."""
 
     @abstractmethod
     async def layer_bytes(self, image_id: str) -> int:
@@ -87,13 +82,26 @@ class ImageSnapshots(ABC, Generic[M]):
         """Take an image's name away, if it is there. A session that runs on the image keeps its files."""
 
     @abstractmethod
-    async def prune(self) -> None:
-        """Remove images with the label that have no name, and that no container runs on."""
+    async def prune(self, label: str, *, named: bool = False) -> None:
+        """Remove images with the label that have no name, with `named` also those with one, and that no container runs
+        on."""
+
+
+class ImageSnapshots(Generic[M]):
+    """See `api.SnapshotStore`. `folder` keeps pickled globals, which are read inside sandboxes only."""
+
+    def __init__(self, images: SnapshotImages[M], folder: Path) -> None:
+        self._images, self._folder = images, folder
+        self._keeper = keepers.keeper_of(folder)
+        self._label = f"{KEEPER_LABEL}={self._keeper}"
+        """What marks the snapshots of this state folder: several servers may share an engine."""
+        self._sizes: dict[str, int] = {}
+        """Disk that an image's topmost layer takes, by image id: asked for once, for an image does not change."""
 
     async def read(self, snapshot_id: str) -> KeptImage:
         """What a session goes on from. Raises NoSuchSnapshot, ProviderDown."""
         reference = self._reference(snapshot_id)
-        found = await self.inspect(reference)
+        found = await self._images.inspect(reference)
         if found is None or found.labels.get(KEEPER_LABEL) != self._keeper:
             raise NoSuchSnapshot(f"no snapshot {snapshot_id}")
         blob = await anyio.to_thread.run_sync(_read, self._folder / f"{snapshot_id}.pickle")
@@ -112,14 +120,14 @@ class ImageSnapshots(ABC, Generic[M]):
         # the container's own labels would be the image's too, and say that it is a sandbox to be reaped
         labels = {
             SNAPSHOT_LABEL: label,
-            KEEPER_LABEL: self._keeper,
+            **keepers.marks(self._folder, self._keeper),
             USER_LABEL: str(machine.user.uid),
             GUEST_LABEL: "volume" if machine.guest_volume else "",
             ownership.OWNER: "",
             ownership.EXPIRES: "",
         }
         try:
-            image_id = await self.commit(machine, snapshot.snapshot_id, labels)
+            image_id = await self._images.commit(machine, snapshot.snapshot_id, labels)
         except ProviderDown as error:
             raise SnapshotFailed(f"the container can't be committed: {error}") from error
         if saving.globals_blob:
@@ -130,25 +138,26 @@ class ImageSnapshots(ABC, Generic[M]):
 
     async def all(self) -> Sequence[Snapshot]:
         """Oldest first."""
-        images = await self.listed()
+        images = await self._images.listed(self._label)
         for image in images:
             await self._measured(image.image_id)
         return sorted(map(self._snapshot, images), key=lambda one: one.created_at)
 
     async def delete(self, snapshot_id: str) -> None:
-        await self.remove(self._reference(snapshot_id))
+        await self._images.remove(self._reference(snapshot_id))
         await anyio.to_thread.run_sync(lambda: (self._folder / f"{snapshot_id}.pickle").unlink(missing_ok=True))
 
     async def collect(self, *, budget_bytes: int, pinned: Set[str]) -> int:
         snapshots = await self.all()
         used = sum(one.size_bytes for one in snapshots)
+        forgotten = time.time() - FORGOTTEN_S
         for one in snapshots:
-            if used <= budget_bytes:
+            if used <= budget_bytes and one.created_at > forgotten:
                 break
             if one.snapshot_id not in pinned:
                 await self.delete(one.snapshot_id)
                 used -= one.size_bytes
-        await self.prune()
+        await self._images.prune(self._label)
         return used
 
     async def adopt(self, folder: Path, snapshot_id: str) -> None:
@@ -157,7 +166,7 @@ class ImageSnapshots(ABC, Generic[M]):
 
     async def _measured(self, image_id: str) -> int:
         if image_id not in self._sizes:
-            self._sizes[image_id] = await self.layer_bytes(image_id)
+            self._sizes[image_id] = await self._images.layer_bytes(image_id)
         return self._sizes[image_id]
 
     def _snapshot(self, image: LabelledImage) -> Snapshot:
@@ -168,7 +177,7 @@ class ImageSnapshots(ABC, Generic[M]):
     def _reference(self, snapshot_id: str) -> str:
         if not snapshot_id or not set(snapshot_id) <= _HEX:
             raise NoSuchSnapshot(f"no snapshot {snapshot_id[:40]!r}")
-        return f"{self.repository}:{snapshot_id}"
+        return f"{self._images.repository}:{snapshot_id}"
 
 
 def _as_label(snapshot: Snapshot) -> str:

@@ -14,8 +14,10 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
+from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots
 from sandbox_gym.sandbox.docker.additions import with_additions
 from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, adopted_for
 from sandbox_gym.sandbox.docker.containers import DockerContainers
@@ -87,10 +89,14 @@ class DockerProvider(ContainerProvider[DockerMachine]):
         self.engine, repository = Engine(), f"{image_prefix}snapshot"
         guest = GuestVolume(self.engine, f"{image_prefix}guest:latest")
         containers = DockerContainers(self.engine, options or ContainerOptions(), users or Users(), guest)
-        snapshots = DockerSnapshots(self.engine, repository, sessions.folder / "globals") if sessions else None
+        kept, owners = DockerSnapshots(self.engine, repository), Owners(state_dir)
+        snapshots = ImageSnapshots(kept, sessions.folder / "globals") if sessions else None
         super().__init__(containers, image_prefix, snapshots)
         self.doctor: Doctor = DockerDoctor(self.engine, containers, self.own_image("python"))
-        self.orphan_sources: Mapping[str, OrphanSource] = {self.name: DockerOrphans(self.engine, Owners(state_dir))}
+        self.orphan_sources: Mapping[str, OrphanSource] = {
+            self.name: DockerOrphans(self.engine, owners),
+            f"{self.name} snapshots": AbandonedSnapshots(kept, owners),
+        }
         record = ImageRecord(state_dir / "images" / f"{self.name}.json" if state_dir is not None else None)
         host = DockerImages(self.engine, repository)
         registries = DockerRegistries(self.engine)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots, LabelledImage
+from sandbox_gym.sandbox.containers.snapshots import LabelledImage, SnapshotImages
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine
 
 
-class DockerSnapshots(ImageSnapshots[DockerMachine]):
-    """See `api.SnapshotStore`."""
+class DockerSnapshots(SnapshotImages[DockerMachine]):
+    """See `SnapshotImages`."""
 
-    def __init__(self, engine: Engine, repository: str, folder: Path) -> None:
-        super().__init__(repository, folder)
-        self._engine = engine
+    def __init__(self, engine: Engine, repository: str) -> None:
+        self._engine, self.repository = engine, repository
 
     async def inspect(self, reference: str) -> LabelledImage | None:
         def inspected(client: Any) -> LabelledImage | None:
@@ -28,10 +26,13 @@ class DockerSnapshots(ImageSnapshots[DockerMachine]):
 
         return await self._engine.call(inspected)
 
-    async def listed(self) -> Sequence[LabelledImage]:
-        filters = {"label": self.label}
-        found = await self._engine.call(lambda client: client.api.images(name=self.repository, filters=filters))
+    async def listed(self, label: str, *, unnamed: bool = False) -> Sequence[LabelledImage]:
+        asked = {"name": None if unnamed else self.repository, "filters": {"label": label}}
+        found = await self._engine.call(lambda client: client.api.images(**asked))
         return [LabelledImage(str(image["Id"]), image["Labels"] or {}) for image in found]
+
+    async def users(self, label: str) -> int:
+        return len(await self._engine.call(lambda client: client.api.containers(all=True, filters={"label": label})))
 
     async def layer_bytes(self, image_id: str) -> int:
         """The Engine tells a layer's size in the image's history alone."""
@@ -48,16 +49,21 @@ class DockerSnapshots(ImageSnapshots[DockerMachine]):
 
         await self._engine.call(removed)
 
-    async def prune(self) -> None:
+    async def prune(self, label: str, *, named: bool = False) -> None:
         """A snapshot deleted while a session still ran on it has lost its name only. One by one: the Engine prunes for
-        one caller of the machine at a time, and refuses the others."""
+        one caller of the machine at a time, and refuses the others. Again while some go, which others were made of."""
+        filters = {"label": label} if named else {"dangling": True, "label": label}
 
-        def pruned(client: Any) -> None:
-            for image in client.api.images(filters={"dangling": True, "label": self.label}):
+        def pruned(client: Any) -> int:
+            went = 0
+            for image in client.api.images(filters=filters):
                 try:
                     client.api.remove_image(image["Id"])
+                    went += 1
                 except self._engine.api_error as error:
                     if getattr(error, "status_code", None) not in (404, 409):  # gone, or a session still runs on it
                         raise
+            return went
 
-        await self._engine.call(pruned)
+        while await self._engine.call(pruned):
+            pass

@@ -25,7 +25,7 @@ from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.sandbox.e2b.errors import watched
 from sandbox_gym.sandbox.e2b.machine import E2bMachine
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
 
 if TYPE_CHECKING:
     from e2b import AsyncSandbox, SnapshotInfo
@@ -144,8 +144,9 @@ class E2bSnapshots:
             return 0
         await self.sweep()
         used = sum(one.snapshot.size_bytes for one in self.records())
+        forgotten = time.time() - FORGOTTEN_S
         for one in self.records():
-            if used <= budget_bytes:
+            if used <= budget_bytes and one.snapshot.created_at > forgotten:
                 break
             if one.snapshot.snapshot_id not in pinned:
                 await self.delete(one.snapshot.snapshot_id)

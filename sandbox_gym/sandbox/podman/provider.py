@@ -10,8 +10,10 @@ from sandbox_gym.config import Settings
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
+from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
+from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots
 from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.containers import PodmanContainers
 from sandbox_gym.sandbox.podman.doctor import PodmanDoctor
@@ -56,11 +58,15 @@ class PodmanProvider(ContainerProvider[PodmanMachine]):
         """`users`: of which containers have their own. Raises ConfigurationError where Podman is missing."""
         options = options or ContainerOptions()
         self.podman = Podman(options.runtime)
-        containers, folder = PodmanContainers(self.podman, options, users or Users()), sessions and sessions.folder
-        snapshots = PodmanSnapshots(self.podman, f"{image_prefix}snapshot", folder / "globals") if folder else None
+        containers = PodmanContainers(self.podman, options, users or Users())
+        kept, owners = PodmanSnapshots(self.podman, f"{image_prefix}snapshot"), Owners(state_dir)
+        snapshots = ImageSnapshots(kept, sessions.folder / "globals") if sessions else None
         super().__init__(containers, image_prefix, snapshots)
         self.doctor: Doctor = PodmanDoctor(self.podman, containers, self.own_image("python"))
-        self.orphan_sources: Mapping[str, OrphanSource] = {self.name: PodmanOrphans(self.podman, Owners(state_dir))}
+        self.orphan_sources: Mapping[str, OrphanSource] = {
+            self.name: PodmanOrphans(self.podman, owners),
+            f"{self.name} snapshots": AbandonedSnapshots(kept, owners),
+        }
 
     async def from_image(self, spec: SandboxSpec, source: str) -> PodmanMachine:
         # a builder's name without a registry or tag is one of our own images

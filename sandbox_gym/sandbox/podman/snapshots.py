@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots, LabelledImage
+from sandbox_gym.sandbox.containers.snapshots import LabelledImage, SnapshotImages
 from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.machine import PodmanMachine
 
 
-class PodmanSnapshots(ImageSnapshots[PodmanMachine]):
-    """See `api.SnapshotStore`."""
+class PodmanSnapshots(SnapshotImages[PodmanMachine]):
+    """See `SnapshotImages`."""
 
-    def __init__(self, podman: Podman, repository: str, folder: Path) -> None:
-        super().__init__(repository, folder)
-        self._podman = podman
+    def __init__(self, podman: Podman, repository: str) -> None:
+        self._podman, self.repository = podman, repository
 
     async def inspect(self, reference: str) -> LabelledImage | None:
         try:
@@ -26,10 +24,13 @@ class PodmanSnapshots(ImageSnapshots[PodmanMachine]):
             return None
         return LabelledImage(found["Id"], found.get("Labels") or {})
 
-    async def listed(self) -> Sequence[LabelledImage]:
-        filters = (f"--filter=label={self.label}", f"--filter=reference={self.repository}")
+    async def listed(self, label: str, *, unnamed: bool = False) -> Sequence[LabelledImage]:
+        filters = [f"--filter=label={label}"] + ([] if unnamed else [f"--filter=reference={self.repository}"])
         found = json.loads(await self._podman.call("images", "--format=json", *filters))
         return [LabelledImage(image["Id"], image["Labels"]) for image in found]
+
+    async def users(self, label: str) -> int:
+        return len((await self._podman.call("ps", "--all", "--quiet", f"--filter=label={label}")).split())
 
     async def layer_bytes(self, image_id: str) -> int:
         """Podman tells a layer's size in the image's history alone."""
@@ -44,7 +45,7 @@ class PodmanSnapshots(ImageSnapshots[PodmanMachine]):
     async def remove(self, reference: str) -> None:
         with contextlib.suppress(NotFound):
             await self._podman.call("untag", reference, reference)
-        await self.prune()
 
-    async def prune(self) -> None:
-        await self._podman.call("image", "prune", "--force", f"--filter=label={self.label}")
+    async def prune(self, label: str, *, named: bool = False) -> None:
+        how = ["--force", *(["--all"] if named else []), f"--filter=label={label}"]
+        await self._podman.call("image", "prune", *how)

@@ -23,13 +23,14 @@ class SnapshotBudget:
         return self.used_bytes > self.limit_bytes
 
     async def delete(self, snapshot_id: str) -> None:
-        """Where that fails, the next collection does it."""
+        """Where that fails, a collection does it."""
         try:
             await self._store.delete(snapshot_id)
         except Exception as error:
             log_failure("snapshot_not_deleted", error, snapshot=snapshot_id)
 
     async def collect(self, needed: Set[str]) -> int:
-        """Delete what is neither needed nor pinned, down to the limit; the bytes that are left."""
+        """Delete what is neither needed nor pinned, down to the limit, and what has not been for long; the bytes that
+        are left."""
         self.used_bytes = await self._store.collect(budget_bytes=self.limit_bytes, pinned=needed | self.pinned)
         return self.used_bytes

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sandbox_gym.private import make_private
 from sandbox_gym.sandbox.local.files import copy_tree, give_tree, remove_tree
-from sandbox_gym.sandbox.snapshots import NoSuchSnapshot, Snapshot, SnapshotFailed
+from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, Snapshot, SnapshotFailed
 
 MAX_DEPTH = 256
 
@@ -197,7 +197,8 @@ class Store:
             (self._globals / f"{snapshot_id}.pickle").unlink(missing_ok=True)
 
     def collect(self, *, budget_bytes: int, pinned: Set[str], in_use: Set[str], before: float) -> int:
-        """Layers of neither a snapshot nor `in_use` go, then the oldest snapshots until the rest fit; bytes left.
+        """Layers of neither a snapshot nor `in_use` go, then the oldest snapshots until the rest fit and are not
+        forgotten; bytes left.
 
         A layer that was sealed after `before` (monotonic) stays: its snapshot is about to be written.
         """
@@ -205,8 +206,9 @@ class Store:
         users.update(digest[:32] for digest in in_use)
         for name in [name for name in self._sizes if not users[name]]:
             self._remove(name, before)
+        forgotten = time.time() - FORGOTTEN_S
         for record in self.records():
-            if self.used_bytes() <= budget_bytes:
+            if self.used_bytes() <= budget_bytes and record.snapshot.created_at > forgotten:
                 break
             if record.snapshot.snapshot_id in pinned:
                 continue

@@ -1,3 +1,3 @@
 f :: Int -> Integer
-f n = 1 + f (n + 1)
-main = print (f 0)
+f n = if n == -1 then 0 else 1 + f (n + 1)
+main = readLn >>= print . f

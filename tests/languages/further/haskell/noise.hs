@@ -1,2 +1,2 @@
 import System.IO
-main = sequence_ (repeat (hPutStrLn stderr (concat (replicate 500 "no"))))
+main = hSetBuffering stderr (BlockBuffering (Just 65536)) >> sequence_ (repeat (hPutStrLn stderr (concat (replicate 500 "no"))))
