@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,6 +24,8 @@ def forget_snapshots(root: Path) -> None:
     """Also where an event loop runs."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(anyio.run, _forget, root).result()
+    with warnings.catch_warnings(category=ResourceWarning, action="ignore"):
+        gc.collect()  # the SDK leaves its socket where no Engine answers
 
 
 async def _forget(root: Path) -> None:

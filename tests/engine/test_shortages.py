@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import itertools
 import os
 import socket
@@ -10,9 +11,12 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
+from anyio.abc import Process
 
 from sandbox_gym.contract import Answer, Outcome, Run
 from sandbox_gym.engine import Engine, local_engine
@@ -28,7 +32,7 @@ from sandbox_gym.sandbox.local.cgroups import Cgroups
 from sandbox_gym.sandbox.pool import pool as pool_module
 from sandbox_gym.sandbox.pool.pool import Pool
 from sandbox_gym.sandbox.pool.services import _outcome
-from tests.processes import children
+from tests.processes import children, text_of
 from tests.server.fakes import EchoVerifier
 
 pytestmark = pytest.mark.anyio
@@ -208,3 +212,39 @@ async def test_a_jail_that_can_t_be_made_leaves_nothing(
             await anyio.sleep(0.05)
     box = await provider.create(SandboxSpec())
     await box.aclose()
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+async def test_a_sandbox_that_is_given_up_while_its_jail_starts_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, grouped: bool
+) -> None:
+    provider, begun = LocalProvider(), anyio.Event()
+    if not grouped:
+        provider.jails.cgroups = None
+    warm = await provider.create(SandboxSpec())
+    await warm.aclose()
+    await anyio.wait_all_tasks_blocked()  # its pipe is closed
+    before, really = _left(), anyio.open_process
+
+    async def observed(*args: Any, **options: Any) -> Process:
+        begun.set()
+        return await really(*args, **options)
+
+    async def begin() -> None:
+        await (await provider.create(SandboxSpec())).aclose()
+
+    monkeypatch.setattr(anyio, "open_process", observed)
+    for moment in range(60):
+        begun = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(begin)
+            await begun.wait()
+            for _ in range(min(moment, 10)):
+                await anyio.lowlevel.checkpoint()
+            await anyio.sleep(max(0, moment - 10) / 4000)
+            group.cancel_scope.cancel()
+    gc.collect()  # a pipe that was left warns, and a warning is a failure
+    with anyio.fail_after(20):
+        while _left() != before:
+            await anyio.sleep(0.05)
+    assert not [pid for pid in Path("/proc").glob("[0-9]*") if f"-{os.getpid()}-" in text_of(int(pid.name), "environ")]

@@ -60,6 +60,8 @@ class Driver:
     ) -> tuple[Mapping[str, object], bytes]:
         """Raises BoxLost when the driver has ended, answers too much, or not in time; and when a call was abandoned:
         its reply would be taken for the next one's."""
+        if self._link.broken:
+            raise self._link.lost("an earlier call of its session was given up")
         message: bytes = frames.pack(request, body)
         try:
             with anyio.fail_after(within_s):

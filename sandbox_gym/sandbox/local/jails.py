@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from sandbox_gym.sandbox.local.jail import BIN, Jail
 from sandbox_gym.sandbox.local.machine import LocalMachine, remove_group
 from sandbox_gym.sandbox.local.site_packages import SitePackages
 from sandbox_gym.sandbox.local.surroundings import find_bubblewrap, refusal
+from sandbox_gym.sandbox.processes import kill_session, start_process
 from sandbox_gym.sandbox.pythons import kept_folder
 from sandbox_gym.sandbox.users import User, Users
 
@@ -206,8 +206,7 @@ async def _end(process: Process) -> None:
     """A jail that no box came of."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(10):
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+            kill_session(process)
         await process.wait()
         await process.aclose()
 
@@ -215,7 +214,7 @@ async def _end(process: Process) -> None:
 async def _open(jail: Jail, inherited: Sequence[int]) -> Process:
     """The jail's outermost process. Raises ProviderDown."""
     try:
-        return await anyio.open_process(
+        return await start_process(
             jail.argv(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

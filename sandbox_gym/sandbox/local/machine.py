@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
+import select
 import time
 from collections.abc import Awaitable, Callable
 
@@ -16,6 +16,7 @@ from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.local.cgroups import Group
+from sandbox_gym.sandbox.processes import kill_session
 from sandbox_gym.sandbox.users import User
 
 GUEST_BYTES = 48 * MIB
@@ -152,11 +153,14 @@ class LocalMachine:
             await remove_group(self.group)
 
     def _kill(self) -> None:
-        """Not by Process.send_signal, which reaps a dead child under asyncio's feet."""
+        """With bubblewrap's child, which dies with it only some time after its start. Not by Process.send_signal, which
+        reaps a dead child under asyncio's feet."""
         pidfd, self._pidfd = self._pidfd, None
         if pidfd is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            ended = select.poll()
+            ended.register(pidfd, select.POLLIN)
+            if not ended.poll(0):
+                kill_session(self._process)
             os.close(pidfd)
 
 
@@ -168,9 +172,13 @@ def _open_pidfd(pid: int) -> int | None:
 
 
 async def remove_group(group: Group) -> None:
-    """A killed jail's last processes leave the group a moment after their parent."""
-    for _ in range(200):
+    """A killed jail's last processes leave the group a moment after their parent. What does not is killed: the child of
+    a bubblewrap that was killed, by whomever, before it asked to die with its parent."""
+    for again in range(200):
         if not group.pids():
             break
+        if again:
+            with contextlib.suppress(OSError):  # of descriptors there may be none
+                group.kill()
         await anyio.sleep(0.01)
     group.remove()

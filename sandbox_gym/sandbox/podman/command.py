@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import Process
 
 from sandbox_gym.errors import ConfigurationError, ProviderDown
+from sandbox_gym.sandbox.processes import start_process
 
 CALL_TIMEOUT_S: Final = 60.0
 _GONE: Final = ("no such container", "no container with", "image not known", "no such image")
@@ -34,10 +35,9 @@ class Podman:
         self._command = (found, "--remote=false", *(("--runtime", runtime) if runtime else ()))
 
     async def open(self, *words: str) -> Process:
-        """A command whose standard input and output are pipes. Ctrl-C in a terminal does not reach it. Raises
-        ProviderDown."""
+        """A command whose standard input and output are pipes. Raises ProviderDown."""
         try:
-            return await anyio.open_process([*self._command, *words], start_new_session=True)
+            return await start_process([*self._command, *words])
         except OSError as error:
             raise ProviderDown(f"podman can't be started: {error}") from error
 

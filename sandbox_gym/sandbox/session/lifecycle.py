@@ -125,7 +125,12 @@ class Lifecycle:
             _log.warning("session_snapshot_failed", session=session.session_id[:80], why=str(error))
 
     async def snapshot(self, session: HeldSession, *, keep_globals: bool | None = None) -> None:
-        """Keep its state; the snapshot before goes. Raises SnapshotFailed, BoxLost."""
+        """Keep its state; the snapshot before goes. Nobody's leaving cuts it short: a driver that is left in the middle
+        is of no more use, and it is often another session's caller who waits. Raises SnapshotFailed, BoxLost."""
+        with anyio.CancelScope(shield=True):
+            await self._snapshot(session, keep_globals)
+
+    async def _snapshot(self, session: HeldSession, keep_globals: bool | None) -> None:
         assert session.box is not None
         wanted = self._policy.keep_globals if keep_globals is None else keep_globals
         before = session.snapshot_id

@@ -91,9 +91,9 @@ class Rooms:
         user = self._jails.claim() if self.trees.own_users else User(STORED_UID)
         try:
             slot = await self.in_thread(lambda: self._slot(name, user.uid))
-        except Exception as error:
+        except BaseException as error:  # a caller that gives up before the thread begins, too
             user.close()
-            if not is_of_machine(error):
+            if not isinstance(error, Exception) or not is_of_machine(error):
                 raise
             raise provider_down("a session has no folder", error) from error
         dispose = partial(self.in_thread, partial(self.trees.dispose, slot))
