@@ -103,6 +103,7 @@ def test_list_and_info(sandbox: Sandbox) -> None:
     sandbox.commands.run("mkdir -p tree/in/deep; echo 123 > tree/in/deep/file; ln -s in/deep/file tree/link")
     assert [entry.name for entry in sandbox.files.list("tree")] == ["in", "link"]
     deep = sandbox.files.list("tree", depth=3)
+    assert sandbox.files.list("tree", depth=2**32 - 1) == deep
     assert [entry.path.removeprefix("/home/user/tree/") for entry in deep] == ["in", "in/deep", "in/deep/file", "link"]
     info = sandbox.files.get_info("tree/in/deep/file")
     assert (info.type, info.size, info.owner, info.permissions) == (FileType.FILE, 4, "user", "-rw-r--r--")

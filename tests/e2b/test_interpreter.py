@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ import pytest
 from e2b.exceptions import NotFoundException, SandboxException, TimeoutException
 from e2b_code_interpreter import AsyncSandbox, Sandbox
 
-from tests.e2b.servers import PoolServer
+from tests.e2b.servers import KEYS, PoolServer
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -215,3 +217,36 @@ async def test_async(pool: PoolServer) -> None:
         assert (await sandbox.run_code("1 / 0")).error is not None
     finally:
         await sandbox.kill()
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"secure": False}, 200),
+        ({"secure": False, "network": {"allowPublicTraffic": False}}, 403),
+        ({"secure": True}, 403),
+        ({}, 403),
+    ],
+)
+def test_cells_without_a_token(pool: PoolServer, asked: dict[str, object], status: int) -> None:
+    """As SDKs 1.x send them, whose sandboxes are not secure unless it is asked for. Files want a token all the same."""
+
+    def post(path: str, body: object, headers: dict[str, str]) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", pool.port, timeout=60)
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **headers})
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
+    made, view = post("/sandboxes", {"templateID": "base", "timeout": 60, **asked}, {"X-API-KEY": KEYS["alice"]})
+    sandbox_id = json.loads(view)["sandboxID"]
+    try:
+        there = {"E2b-Sandbox-Id": sandbox_id, "E2b-Sandbox-Port": "49999"}
+        got, lines = post("/execute", {"code": "6 * 7"}, there)
+        assert (made, got) == (201, status), lines
+        assert ('"text": "42"' in lines) is (status == 200), lines
+        assert post("/contexts", {}, there)[0] == status
+        assert post("/filesystem.Filesystem/ListDir", {}, {**there, "E2b-Sandbox-Port": "49983"})[0] == 401
+    finally:
+        Sandbox.kill(sandbox_id, **pool.where())

@@ -38,7 +38,7 @@ def test_info_and_list(pool: PoolServer) -> None:
     started = datetime.now(UTC)
     where = pool.where("bob")
     one = Sandbox.create(timeout=60, metadata={"run": "1 & 2", "ünï": "cödé"}, **where)
-    two = Sandbox.create(timeout=60, metadata={"run": "2"}, **where)
+    two = Sandbox.create("base:default", timeout=60, metadata={"run": "2"}, **where)
     try:
         info = one.get_info()
         assert info.sandbox_id == one.sandbox_id
@@ -53,6 +53,7 @@ def test_info_and_list(pool: PoolServer) -> None:
             return [item.sandbox_id for item in pages.next_items()]
 
         assert listed() == [two.sandbox_id, one.sandbox_id]
+        assert listed(template="base") == [two.sandbox_id, one.sandbox_id]
         assert listed(metadata={"run": "1 & 2"}) == [one.sandbox_id]
         assert listed(metadata={"ünï": "cödé", "run": "2"}) == []
         assert listed(state=[SandboxState.PAUSED]) == [two.sandbox_id]

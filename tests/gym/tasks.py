@@ -90,7 +90,7 @@ def with_tools() -> list[Task]:
             1.0,
             2,
         ),
-        Task("tool_unknown", row, [_call("no_such_tool"), _then("Not Found")], 1.0, 1),
+        Task("tool_unknown", row, [_call("no_such_tool"), _then("there is no POST")], 1.0, 1),
     ]
 
 

@@ -27,7 +27,7 @@ RUNNERS = {
         "#include <cassert>\n#include <openssl/md5.h>\n"
         'int main() { unsigned char d[16]; MD5((const unsigned char*)"a", 1, d); assert(d[0] == 10 + %d); }'
     ),
-    "cpp20": "#include <gtest/gtest.h>\nTEST(Sums, Two) { EXPECT_EQ(1 + 1, %d); }",
+    "gtest": "#include <gtest/gtest.h>\nTEST(Sums, Two) { EXPECT_EQ(1 + 1, %d); }",
     "nodejs": "require('assert').equal(require('lodash').add(1, 1), %d)",
     "php": "assert(1 + 1 == %d);",
     "kotlin_script": "check(1 + 1 == %d)",

@@ -48,7 +48,7 @@ def run(client: TestClient, code: str, **more: object) -> Document:
 def ended(document: Document) -> tuple[object, object, object]:
     result = document["run_result"]
     assert isinstance(result, dict)
-    assert set(result) == {"status", "execution_time", "return_code", "stdout", "stderr"}
+    assert set(result) == {"status", "execution_time", "cpu_time", "return_code", "stdout", "stderr"}
     return document["status"], result["status"], result["return_code"]
 
 

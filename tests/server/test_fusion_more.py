@@ -14,9 +14,11 @@ from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.server.app import build_app
+from sandbox_gym.server.coding.sandbox_fusion import as_there
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, FusionDatasets
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.server.protocol.wire import Document
+from sandbox_gym.verifiers.coding import known_language
 from tests.server.fusion_runners import RUNNERS
 from tests.server.test_fusion import CASES, b64, ended, printed, run
 
@@ -100,6 +102,12 @@ def test_what_the_larger_image_has(client: TestClient, language: str) -> None:
         for value, status in ((2, "Success"), (3, "Failed")):
             files = {"SumTest.java": b64(RUNNERS[language] % value)}
             assert ended(run(client, "", language=language, files=files, **times))[0] == status
+
+
+def test_google_tests_name_is_a_language() -> None:
+    language = as_there(known_language("gtest", "language"), RUNNERS["gtest"], ())
+    assert (language.name, language.image) == ("cpp", "polyglot-more")
+    assert {"-lgtest", "-lgmock_main"} <= set(language.compile)
 
 
 def cells(client: TestClient, *cells: str, **more: object) -> Document:

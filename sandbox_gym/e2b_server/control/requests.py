@@ -41,6 +41,7 @@ def sandbox_request(asked: CreateSandbox) -> SandboxRequest:
         auto_pause_memory=asked.auto_pause_memory is not False,
         auto_resume=wakes,
         public_traffic=network is None or network.allow_public_traffic is not False,
+        secure=asked.secure is not False,
         network=everything,
         allow_out=allow_out,
         deny_out=(network and network.deny_out) or (),

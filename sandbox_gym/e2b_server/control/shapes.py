@@ -123,6 +123,9 @@ class CreateSandbox(Asked):
     auto_resume: AutoResume | None = Field(None, alias="autoResume")
     network: NetworkRules | None = None
     allow_internet_access: bool | None = None
+    secure: bool | None = Field(
+        None, description="false: cells need no token. SDKs 1.x send none with them, and this; true unless given."
+    )
     mcp: object = Field(None, description="Not supported.")
     volume_mounts: object = Field(None, alias="volumeMounts", description="Not supported.")
     iam: object = Field(None, description="Not supported.")

@@ -52,7 +52,7 @@ class MoveEntry(Asked):
 class ListFolder(AtPath):
     """A directory, and how deep to list it."""
 
-    depth: Annotated[StrictInt, Field(ge=0, le=1000)] | None = Field(None, description="1 unless given.")
+    depth: Annotated[StrictInt, Field(ge=0, lt=1 << 32)] | None = Field(None, description="1 unless given.")
 
 
 class WatchFolder(AtPath):

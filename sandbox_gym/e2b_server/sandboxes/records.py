@@ -30,6 +30,8 @@ class SandboxRecord:
     token: str
     traffic_token: str
     public_traffic: bool
+    secure: bool = field(default=True, kw_only=True)
+    """Whether cells need a token where other ports need none."""
     started_at: float
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made, SandboxRecord
-from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Kind
+from sandbox_gym.e2b_server.sandboxes.templates import DEFAULT_TAG, ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
@@ -90,6 +90,7 @@ class SandboxRequest:
     auto_pause_memory: bool = True
     auto_resume: bool = False
     public_traffic: bool = True
+    secure: bool = True
     network: bool = False
     """Everything that the tenant may reach."""
     allow_out: Sequence[str] = ()
@@ -103,15 +104,17 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
     """A sandbox whose box is not opened yet. `kept`: the snapshot that it is made from. Raises Fault 403."""
     now = time.time()
     network, made = granted(tenant, asked.network, asked.allow_out), kept.made if kept is not None else Made()
+    name = asked.template or "base"
     record = SandboxRecord(
         sandbox_id=new_id("i"),
         tenant=tenant.name,
-        template=asked.template or "base",
+        template=name.removesuffix(DEFAULT_TAG) if kept is None else name,
         template_id="" if kept is None else made.template_id or kept.snapshot_id,
         image=image,
         token=new_id("", 40),
         traffic_token=new_id("", 40),
         public_traffic=asked.public_traffic,
+        secure=asked.secure,
         started_at=now,
         mask_host=asked.mask_host,
         https_ports=asked.https_ports,

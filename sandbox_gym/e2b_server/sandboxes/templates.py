@@ -25,6 +25,7 @@ BASE_IMAGE: Final = "e2b"
 ALIASES: Final = {"": BASE_IMAGE, "base": BASE_IMAGE, "code-interpreter-v1": INTERPRETER_IMAGE}
 """E2B's own templates, by the image that stands for them. Where a provider does not have it, the usual one does."""
 USUAL: Final = "python"
+DEFAULT_TAG: Final = ":default"
 ROOT: Final = ":root"
 """Ends the template of a sandbox whose commands run as the box's root, for a guest of our own inside it."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
@@ -74,6 +75,7 @@ class Machines:
         if template.endswith(ROOT):
             name = await self.image(template.removesuffix(ROOT))
             return f"{name}{ROOT}" if name else None
+        template = template.removesuffix(DEFAULT_TAG)
         name = ALIASES.get(template, template)
         versioned = _SWE.fullmatch(name)
         if versioned and await self._provider.has_image(BUILDER_IMAGE, versioned[1]):

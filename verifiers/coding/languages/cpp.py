@@ -58,7 +58,7 @@ def _headers_first(standard: str, source: bytes) -> tuple[str, ...]:
 
 CPP = Language(
     name="cpp",
-    aliases=("c++", "cpp17", "c++17", "cpp14", "c++14", "cpp11", "c++11", "cc", "cxx", "g++"),
+    aliases=("c++", "cpp17", "c++17", "cpp14", "c++14", "cpp11", "c++11", "cc", "cxx", "g++", "gtest"),
     fences=_FENCES,
     source="main.cpp",
     endings=(".cpp", ".cc", ".cxx", ".c++", ".C"),
