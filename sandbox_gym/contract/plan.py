@@ -177,6 +177,8 @@ class Build:
     place: Literal["answer", "judge"] = "answer"
     advisory: bool = False
     """Its outcome is looked at, but its failure ends nothing."""
+    anew: bool = False
+    """Made for this plan and not kept: what it makes is as old as that of other programs beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -120,7 +121,8 @@ class PlanRun:
         for build in self._plan.builds:
             key = build_key(build, self._plan.image, provider)
             self._spans.begin()
-            outcome = await self._builds.outcome(key, lambda build=build: self._make(build))  # type: ignore[misc]
+            make = partial(self._make, build)
+            outcome = await (make() if build.anew else self._builds.outcome(key, make))
             self._spans.end("build", len(built), outcome)
             if outcome.status is Status.OK and build.artifact:
                 self._artifacts[build.name] = (build.artifact, outcome.stdout)

@@ -23,7 +23,13 @@ CODE: Final = {
         'func TestF(t *testing.T) {\n    if got := f([]int{3, 4}); got != "3 2" { t.Fatal(got) }\n}\n',
         ("[]int{3, 4}", '"3 2"'),
     ),
-    "python": ("def f(n):\n    return n * 2", "assert [3, 5, 3, 5] == f([3, 5])\n", ("[3, 5]", "[3, 5, 3, 5]")),
+    "perl": (
+        "sub f { my ($n) = @_; return $n . '@b'; }",
+        'die "no" unless f(3) eq "3\\@b";\n',
+        ("3", '"3\\@b"'),
+    ),
+    "bash": ("f() { echo $(($1 + 50)); }\na=0", 'a=(3)\n[[ $(f ${a[0]}) == "53" ]]\n', ("3", '"53"')),
+    "python": ('def f(n):\n    return ["f", *n]', 'assert ["f", 3, 5] == f([3, 5])\n', ("[3, 5]", '["f", 3, 5]')),
 }
 """By language: the code, its test, and what is left blank in each half of a row."""
 
@@ -46,8 +52,15 @@ FORGED: Final = {
         "{} /*",
         '(std::vector<std::string>({(std::string)"", (std::string)""})) || 1',
     ),
-    "nodejs": ("f([3, 4])", "{size: 2, first: process.exit(0)}", "{'size': 2, 'first': `${process.exit(0)}`}"),
+    "nodejs": (
+        "f([3, 4])",
+        "{size: 2, first: size(3)}",
+        "{size: 2, first: process.exit(0)}",
+        "{'size': 2, 'first': `${process.exit(0)}`}",
+    ),
     "go_test": ('got; false && got != "x"', "got", '"" && false'),
-    "python": ("f([3, 5])", "[3, 5, 3, 5] or f([3, 5]) == [3, 5, 3, 5]", "exit(0)", "[3, 5, 3, 5] #"),
+    "perl": ('"@{[f(3)]}"', "f(3)", '"@{ [ f 3 ] }"'),
+    "bash": ("[0-9][0-9]", "[0123456789]3", "*", "$(f 3)", "5[!x]"),
+    "python": ("f([3, 5])", '["f", 3, 5] or f([3, 5]) == ["f", 3, 5]', "exit(0)", '["f", 3, 5] #', "f(n=[3, 5])"),
 }
 """Predictions of an output that say nothing of it."""

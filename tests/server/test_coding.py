@@ -101,7 +101,7 @@ def test_rows_of_data_sets_are_their_tests(row: dict[str, object]) -> None:
 
 
 def test_a_row_with_a_test_alone_is_told_what_it_lacks(client: TestClient) -> None:
-    told = client.post("/verify", json={"answer": "x", "test": "from solution import f\n\ndef test_f(): assert f()"})
+    told = client.post("/verify", json={"answer": "x", "test": "def test_f(): assert f()"})
     assert (told.status_code, told.json()["error"]["field"]) == (422, "verifier_metadata.entry_point")
 
 

@@ -19,6 +19,8 @@ from sandbox_gym.server.app import build_app
 from sandbox_gym.server.coding.failing_tests import borrowed, changed, expecting_other, with_a_failure
 from sandbox_gym.server.coding.server import CodingResources
 from sandbox_gym.verifiers.coding import known_language
+from tests.server.fusion_claims import RIGHT
+from tests.server.fusion_claims_forged import FORGED as FORGED_CLAIMS
 from tests.server.fusion_programs import (
     DOUBLED,
     ENDING,
@@ -33,6 +35,7 @@ from tests.server.test_fusion_more import asked
 
 pytestmark = pytest.mark.timeout(600)
 FURTHER = "polyglot-more"
+LATE = pytest.mark.extended
 SLOW = ("scala", "kotlin", "kotlin_script", "haskell", "jest", "junit", "racket", "swift", "typescript")
 
 
@@ -114,6 +117,47 @@ def test_a_test_of_a_property_takes_right_answers_that_may_fail(
     """Another value in it changes nothing, so that it is asked of no answer that could not forge its end."""
     answer, test = PROPERTIES[language]
     assert accepted(clients[provider], language, answer, test)
+
+
+def on_claims(named: str, language: str) -> object:
+    """A language's first one is in the daily run."""
+    provider = where(language)[0]
+    return (
+        on(provider, language, named) if named.endswith("-1") else pytest.param(provider, language, named, marks=LATE)
+    )
+
+
+@pytest.mark.parametrize(("provider", "language", "named"), [on_claims(one, RIGHT[one][0]) for one in RIGHT])
+def test_right_answers_meet_tests_that_expect_no_value(
+    clients: dict[str, TestClient], provider: str, language: str, named: str
+) -> None:
+    assert accepted(clients[provider], language, *RIGHT[named][1:])
+
+
+@pytest.mark.parametrize(
+    ("provider", "language", "named"), [on_claims(one, FORGED_CLAIMS[one][0]) for one in FORGED_CLAIMS]
+)
+def test_claims_that_can_not_fail_prove_nothing(
+    clients: dict[str, TestClient], provider: str, language: str, named: str
+) -> None:
+    assert not accepted(clients[provider], language, *FORGED_CLAIMS[named][1:])
+
+
+def test_the_age_of_a_program_does_not_tell_its_true_test(clients: dict[str, TestClient]) -> None:
+    """When an answer comes again its program was kept, and the changed ones are new."""
+    answer = (
+        "#include <ctime>\n#include <cstdlib>\nstatic bool is_old() {\n"
+        "  const char* at = __TIME__; time_t now = time(0);\n"
+        "  int then = atoi(at) * 3600 + atoi(at + 3) * 60 + atoi(at + 6);\n"
+        "  return (now - then) % 86400 > 2;\n}\n"
+        "struct Any { template <class T> bool operator==(const T&) const { return is_old(); } };\n"
+        "Any f(int) { return {}; }\n"
+    )
+    claims = "".join(f"  assert(f({n}) == {2 * n});\n" for n in range(20))
+    test = f"#include <cassert>\nint main() {{\n{claims}}}\n"
+    assert not accepted(clients["local"], "cpp", answer, test)
+    time.sleep(3)
+    assert not accepted(clients["local"], "cpp", answer, test)
 
 
 def test_a_comparison_that_is_no_test_costs_a_right_answer_nothing(clients: dict[str, TestClient]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from sandbox_gym.server.coding.braces import net
+from sandbox_gym.server.coding.predictions import filled
 from sandbox_gym.server.coding.sandbox_fusion_datasets import FusionConfig, language_of
 from sandbox_gym.server.coding.sandbox_fusion_programs import program_with
 from sandbox_gym.server.protocol.wire import Document
@@ -268,3 +269,24 @@ def test_a_row_of_pal_has_an_answer(client: TestClient, row: Document, right: st
     assert submitted(client, row, right, "palmath")["accepted"] is True
     assert submitted(client, row, wrong, "palmath")["accepted"] is False
     assert submitted(client, row, "", "palmath")["accepted"] is False
+
+
+SAID = [
+    ("nodejs", "{'a': 1, 'b': [2]}", ("{a: 1, b: [2]}", '{"a": 1, "b": [2]}'), ("{a: a(3), b: [2]}", "{b: b}")),
+    ("python", "{'f': ['x', \"it's\"]}", ('{"f": ["x", "it\'s"]}',), ("f(3)", "{'f': f(3)['f']}")),
+    ("python", "'exit f'", ('"exit f"',), ("exit(0)", "f(3)")),
+    ("cpp", '({(std::string)"f", (std::string)"x"})', ('({"f", "x"})',), ("f(3)", "(x)")),
+    ("lua", '{["f"] = 1}', ("{f = 1}", "{['f'] = 1}"), ("f(3)", "{f = f(3)['f']}")),
+    ("ruby", '{"f" => 1}', ("{'f' => 1}",), ("f(3)", '"#{f(3)}"')),
+    ("perl", '["a\\@b", "f"]', ("['a@b', 'f']",), ('"@{[f(3)]}"', "f(3)")),
+    ("bash", '"f a"', ("'f a'",), ("$(f 3)", "[a-z] [a-z]")),
+    ("nodejs", "[3], 'f'", ('[3], "f"', "[4], 'g'"), ("f, 'f'", "3, 4, 5", "3), (4")),
+    ("bash", '"abc"', ("abc", "'abc'"), ("abc$(f)", "[a-c]bc", "{abc,abc}")),
+]
+
+
+@pytest.mark.parametrize(("language", "value", "right", "forged"), SAID)
+def test_what_may_be_predicted(language: str, value: str, right: tuple[str, ...], forged: tuple[str, ...]) -> None:
+    row: Document = {"code": "", "input": f"check f(????) is {value};", "output": "check f(3) is ????;"}
+    found = {one: filled(row, f"[ANSWER]{one}[/ANSWER]", "output", language)[1] for one in (value, *right, *forged)}
+    assert found == {one: "" if one in forged else one for one in found}

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sandbox_gym.server.coding.expected_values import expected_values
+from sandbox_gym.server.coding.expected_values import expected_values, opposites
 from sandbox_gym.server.coding.failing_tests import changed, expecting_other
 
 FOUND = [
@@ -47,6 +47,54 @@ FOUND = [
     ),
     ("python", "assert is_sorted(f(3))\nassert f(9) >= 1", ""),
 ]
+
+CLAIMED = [
+    ("c", "int main() { assert(p(7)); assert(!p(8)); assert(0); }", "!(p(7)) !(!p(8))"),
+    ("c", "if (!p(7)) abort(); if (p(8)) return 1; if (x) go(); if (y) return 0;", "!(!p(7)) !(p(8))"),
+    ("c", "// assert(p(1));\nvoid assert(int x); static_assert(p(7));", ""),
+    ("cpp", "TEST(P, a) { EXPECT_TRUE(p(7)); ASSERT_FALSE(p(8)); }", "FALSE TRUE"),
+    ("java", 'assert p(7); assert !p(8) : "eight"; assert(p(9));', "!(p(7)) !(!p(8)) !((p(9)))"),
+    ("junit", "assertThrows(A.class, () -> f()); Assertions.assertTrue(p(7));", "java.lang.InternalError False"),
+    ("go", 'if !p(7) { panic("7") }\nif q := p(8); q { panic("8") }\nif debug { log() }', "!(!p(7)) !(q)"),
+    ("go_test", "assert.True(t, p(7)); if err != nil { t.Fatal(err) }", "False !(err != nil)"),
+    ("rust", 'assert!(p(7), "seven"); if p(8) { panic!("8"); }', "!(p(7)) !(p(8))"),
+    ("rust_test", "#[test] #[should_panic] fn a() { f(-1); }", ""),
+    ("javascript", "assert(p(7)); assert.ok(p(9), 'x'); console.assert(!p(8));", "!(p(7)) !(p(9)) !(!p(8))"),
+    ("javascript", "assert.throws(() => f(), A); assert.doesNotThrow(g);", "doesNotThrow throws"),
+    ("jest", "expect(() => f()).toThrow(A); expect(a).not.toContain(b);", "not. "),
+    ("csharp", "System.Diagnostics.Debug.Assert(P(7)); Assert.IsTrue(P(8));", "!(P(7)) False"),
+    ("php", "if (!p(7)) { throw new Exception('x'); }\nassert(p(8));", "!(!p(7)) !(p(8))"),
+    ("ruby", "raise '7' unless p(7)\nraise '8' if p(8)", "if unless"),
+    ("perl", "die '7' unless p(7);", "if"),
+    ("lua", "assert(p(7))\nlu.assertTrue(p(8))\nif not p(9) then error('9') end", "not (p(7)) False not (not p(9))"),
+    ("r", "stopifnot(p(7))\nif (!p(8)) stop('8')", "!(p(7)) !(!p(8))"),
+    ("racket", "(check-true (p 7))\n(unless (p 8) (error 'x))", "false when"),
+    ("haskell", "main = do\n  when (not (p 7)) (exitWith (ExitFailure 1))", "unless"),
+    ("ocaml", "let () = assert (p 7)", "not (p 7)"),
+    ("kotlin", 'fun main() { check(p(7)); require(!p(8)) { "8" } }', "!(p(7)) !(!p(8))"),
+    ("scala", "assert(p(7))", "!(p(7))"),
+    ("swift", 'precondition(p(7))\nif !p(8) { fatalError("8") }', "!(p(7)) !(!p(8))"),
+    ("d", "assert(p(7));", "!(p(7))"),
+    ("python", "assert p('ä'), 'm'\nwith pytest.raises(A): f()\nassert False", "not (p('ä')) GeneratorExit"),
+    ("pytest", "class T:\n  def test_a(self):\n    self.assertFalse(p(8))", "True"),
+    ("python", "assert (", ""),
+]
+
+
+@pytest.mark.parametrize(("language", "test", "others"), CLAIMED)
+def test_the_opposite_of_what_a_test_claims(language: str, test: str, others: str) -> None:
+    found = opposites(test, language)
+    assert " ".join(other for _, _, other in found) == others
+    if not expected_values(test, language):
+        assert set(expecting_other(test, language)) == {test[:at] + other + test[to:] for at, to, other in found}
+
+
+def test_opposites_of_a_long_test_take_no_time() -> None:
+    started = time.process_time()
+    for part in ("assert(", "if (", "if x; ", "assert x : ", "expect", "#[should_panic", ").", "unless "):
+        for language in ("java", "go", "rust_test", "jest", "c", "ruby", "python"):
+            opposites(part * 100_000, language)
+    assert time.process_time() - started < 60
 
 
 @pytest.mark.parametrize(("language", "test", "expected"), FOUND, ids=[f"{one[0]}-{one[2]}" for one in FOUND])

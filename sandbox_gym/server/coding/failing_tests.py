@@ -7,13 +7,14 @@ import re
 import secrets
 from collections.abc import Callable
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from sandbox_gym.server.coding.braces import BRACE, C_FAMILY
 from sandbox_gym.server.coding.entry_points import GOOGLE_TEST
-from sandbox_gym.server.coding.expected_values import SIZED, expected_values
+from sandbox_gym.server.coding.expected_values import SIZED, expected_values, opposites
 from sandbox_gym.server.coding.sandbox_fusion_programs import MARK
 
+_T = TypeVar("_T")
 MAX_SEEN: Final = 100
 MAX_EXPECTED: Final = 6
 MAX_LAST: Final = 2000
@@ -155,10 +156,16 @@ def borrowed(answer: str, test: str) -> str:
 
 
 def expecting_other(test: str, language: str) -> list[str]:
-    """The test with another of the values that it expects, in an order that no answer knows."""
-    expected = expected_values(test, language)
-    chosen = secrets.SystemRandom().sample(expected, min(len(expected), MAX_EXPECTED))
-    return [other for one in chosen if (other := _changed(test, one)) is not None]
+    """The test with another of the values that it expects, or, where it names none, with the opposite of one of its
+    claims, in an order that no answer knows."""
+    expected = _some(expected_values(test, language))
+    others = [other for one in expected if (other := _changed(test, one)) is not None]
+    claimed = [] if others else _some(opposites(test, language))
+    return others or [test[:start] + other + test[end:] for start, end, other in claimed]
+
+
+def _some(found: list[_T]) -> list[_T]:
+    return secrets.SystemRandom().sample(found, min(len(found), MAX_EXPECTED))
 
 
 def changed(test: str, language: str) -> list[str]:

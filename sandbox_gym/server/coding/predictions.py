@@ -19,11 +19,16 @@ _QUOTED: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _BLANK: Final = re.compile(r"\?{4}")
 _STRING: Final = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _NAMES: Final = re.compile(r"[A-Za-z_]\w*")
-_RUNS: Final = re.compile(r"[$`;\n]|#\{|\\\(")
+_RUNS: Final = re.compile(r"[$`;\n]|[#@]\{|\\\(")
 """What ends an expression, or runs code in a string."""
 _OPERATORS: Final = re.compile(r"[|&?<>=!+*/%^~@]+")
 """`f(x) == 5 || 1`, put in for 5, holds whatever f is."""
 _COMMENT: Final = re.compile(r"#|//|/\*|--")
+_KEYS: Final = re.compile(r"[A-Za-z_]\w*(?=\s*(?::(?!:)|=(?!=)))")
+_WORDS: Final = frozenset({"bash"})
+"""Languages in which a name is a text."""
+_PATTERNS: Final = {"bash": re.compile(r"[\[\]{}]")}
+"""By language, what makes a pattern of a word without quotes: `[0-9]` is every digit."""
 _CONSTANTS: Final = frozenset({"true", "false", "True", "False", "TRUE", "FALSE", "None", "null", "nil", "NULL"})
 MAX_READ: Final = 64 << 10
 _PARTS: Final = ("code", "input", "output")
@@ -39,7 +44,9 @@ def is_blank(row: Mapping[str, object]) -> bool:
     return is_asked(row) and all(_BLANK.search(str(row[half])) for half in ("input", "output"))
 
 
-def filled(row: Mapping[str, object], completion: str, mode: Literal["input", "output"]) -> tuple[str, str]:
+def filled(
+    row: Mapping[str, object], completion: str, mode: Literal["input", "output"], language: str
+) -> tuple[str, str]:
     """(the row's program with what the completion predicts in its blank, that); nothing predicted leaves the blank."""
     half, other = (str(row[one]) for one in ((mode, "input") if mode == "output" else (mode, "output")))
     blank = _BLANK.search(half)
@@ -50,7 +57,7 @@ def filled(row: Mapping[str, object], completion: str, mode: Literal["input", "o
         line_before, line_after = before.rpartition("\n")[2].lstrip(), after.partition("\n")[0].rstrip()
         if one.startswith(line_before) and one.endswith(line_after) and len(one) > len(line_before) + len(line_after):
             one = one[len(line_before) : len(one) - len(line_after)]
-        if one and _is_constant(one, value):
+        if one and _is_constant(one, value, language):
             return f"{row['code']}\n{before}{one}{after}", one
     return f"{row['code']}\n{half}", ""
 
@@ -66,16 +73,32 @@ def _true_value(before: str, after: str, other: str) -> str:
     return value[next(n for n in range(len(value), -1, -1) if before.endswith(value[:n])) :]
 
 
-def _is_constant(said: str, value: str) -> bool:
-    """Whether it is one expression whose names are constants or in the true value."""
-    (bare, known), depth = (_STRING.sub("0", one) for one in (said, value)), 0
+def _is_constant(said: str, value: str, language: str) -> bool:
+    """Whether it is one expression whose names are constants or in the true value; in its texts those that are keys
+    here, or in Bash: where it is `["f"]`, a call of `f` says nothing."""
+    bare, known = (_STRING.sub("0", one) for one in (said, value))
+    commas = _commas(bare)
+    if commas is None or commas > (_commas(known) or 0):
+        return False
+    runs = {*_RUNS.findall(said), *_COMMENT.findall(bare)} - {*_RUNS.findall(value), *_COMMENT.findall(known)}
+    if language in _PATTERNS:
+        runs |= {*_PATTERNS[language].findall(bare)} - {*_PATTERNS[language].findall(known)}
+    texts = {*_NAMES.findall(value)}
+    names = {*_NAMES.findall(known)} | (texts if language in _WORDS else set())
+    bare = _KEYS.sub(lambda key: "" if key[0] in texts else key[0], bare)
+    operators = {*_OPERATORS.findall(bare)} - {*_OPERATORS.findall(known)}
+    return not runs | operators and {*_NAMES.findall(bare)} <= _CONSTANTS | names
+
+
+def _commas(bare: str) -> int | None:
+    """How many parts beside the first one there are; None where a bracket has no other."""
+    depth = found = 0
     for one in bare:
         depth += (one in "([{") - (one in ")]}")
-        if depth < 0 or (depth == 0 and one == ","):
-            return False
-    runs = {*_RUNS.findall(said), *_COMMENT.findall(bare)} - {*_RUNS.findall(value), *_COMMENT.findall(known)}
-    operators = {*_OPERATORS.findall(bare)} - {*_OPERATORS.findall(known)}
-    return depth == 0 and not runs | operators and {*_NAMES.findall(bare)} <= _CONSTANTS | {*_NAMES.findall(value)}
+        found += depth == 0 and one == ","
+        if depth < 0:
+            return None
+    return found if depth == 0 else None
 
 
 def _told(completion: str) -> list[str]:

@@ -108,6 +108,7 @@ class CommandRun(TypedDict):
 
     status: Literal["Finished", "TimeLimitExceeded"]
     execution_time: float
+    cpu_time: float
     return_code: int | None
     stdout: str
     stderr: str
@@ -202,6 +203,14 @@ class FusionTools:
     @tool_method(FusionRunCode, FusionRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
         """Run a program, as SandboxFusion does."""
+        return await self._run(engine, call, wanted, anew=False)
+
+    @tool_method(FusionRunCode, FusionRan)
+    async def run_anew(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
+        """The same, compiled for this run: how old its program is says nothing about it."""
+        return await self._run(engine, call, wanted, anew=True)
+
+    async def _run(self, engine: Engine, call: ToolCall, wanted: FusionRunCode, *, anew: bool) -> FusionRan:
         language = as_there(known_language(wanted.language, "language"), wanted.code, wanted.args)
         fetch = to_fetch(wanted.fetch_files)
         mark = f"\n-- {secrets.token_hex(16)} --\n"
@@ -214,6 +223,7 @@ class FusionTools:
             fetch=list(fetch.values()),
             mark=mark,
             compile_time_s=wanted.compile_timeout,
+            anew=anew,
         )
         try:
             state = await engine.run(plan, caller=wanted.caller(call.caller))
@@ -251,6 +261,7 @@ def command_result(outcome: Outcome) -> CommandRun:
     return {
         "status": "TimeLimitExceeded" if over_time else "Finished",
         "execution_time": outcome.wall_time_s,
+        "cpu_time": outcome.cpu_time_s,
         "return_code": None if over_time else code,
         "stdout": outcome.stdout.decode("utf-8", "replace"),
         "stderr": stderr,

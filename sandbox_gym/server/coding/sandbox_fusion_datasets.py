@@ -294,7 +294,7 @@ def tests_of(row: Document, language: str, wanted: FusionRow, completion: str) -
         mode: Literal["input", "output"]
         mode = "output" if str(wanted.config.extra.mode or wanted.dataset).endswith("output") else "input"
         if predictions.is_blank(row):
-            source, predicted = predictions.filled(row, completion, mode)
+            source, predicted = predictions.filled(row, completion, mode, language)
             return Tests({}, source=source, answer=predicted)
         code, test_list = predictions.tested(row, completion, mode)
         return Tests({"test_list": test_list}, answer=code)

@@ -199,12 +199,13 @@ class FusionSubmit:
         """Why the answer ends well without its test; nothing where it does not.
 
         A failure behind the test is not reached by an answer that ended the program before, nor by a test that ends it
-        itself. A test that says what it expects must fail where it expects something else, and pass once more. Where
-        it does not say, and the answer names what could forge its test's end, a changed test must fail.
+        itself. A test that says what it expects or claims must fail where it expects or claims something else, and
+        pass once more. Where it does not say, and the answer names what could forge its test's end, a changed test must
+        fail. Each is compiled anew: were the true one's program kept, an answer could tell it by its age.
         """
 
         async def passes(code: str) -> bool | None:
-            done = await self._tools.run_code(engine, replace(call, arguments={**call.arguments, "code": code}))
+            done = await self._tools.run_anew(engine, replace(call, arguments={**call.arguments, "code": code}))
             return None if done["run_result"] is None else _passed(done, language.name)
 
         if language.name == "verilog" and (name := await judging.asked(partial(borrowed, answer, test))):
@@ -218,9 +219,11 @@ class FusionSubmit:
             programs = [(program(other), False) for other in others]
             programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (program(test), True))
             why = await _disproved(programs, passes)
-            if why != WITH_OTHERS or len(others) > 1 or could_forge(answer):  # a single place may be none of the test's
-                return why
-        elif not unreached and not could_forge(answer):
+            if why is not None and (why != WITH_OTHERS or len(others) > 1 or could_forge(answer)):
+                return why  # a single place may be none of the test's
+        else:
+            why = None
+        if why is None and not unreached and not could_forge(answer):
             return ""
         variants = await judging.asked(partial(changed, test, language.name))
         for variant in variants:
@@ -229,10 +232,12 @@ class FusionSubmit:
         return WITH_OTHERS if variants or unreached else ""
 
 
-async def _disproved(programs: Sequence[tuple[str, bool]], passes: Callable[[str], Awaitable[bool | None]]) -> str:
+async def _disproved(
+    programs: Sequence[tuple[str, bool]], passes: Callable[[str], Awaitable[bool | None]]
+) -> str | None:
     """Why an answer does not count, by runs of its true test among tests that expect something else; nothing where the
     true one passes, and two of the others fail before two pass: one place of a test may be taken for an expected value
-    that is none. What does not compile says nothing."""
+    that is none. What does not compile says nothing: None where none of the others does."""
     failed = passed = seen = 0
     for program, is_true in programs:
         ended_well = await passes(program)
@@ -242,6 +247,8 @@ async def _disproved(programs: Sequence[tuple[str, bool]], passes: Callable[[str
         failed, passed = failed + (ended_well is False), passed + (ended_well is True and not is_true)
         if seen and MANY in (failed, passed):
             break
+    if not passed and not failed:
+        return None
     return WITH_OTHERS if passed and passed >= failed else ""
 
 

@@ -24,11 +24,12 @@ def program_plan(
     fetch: Sequence[str] = (),
     mark: str = "",
     compile_time_s: float | None = None,
+    anew: bool = False,
 ) -> Plan:
     """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
     `files` stand beside the source for compiler and program, and sources among them are compiled with it; those of
     absolute paths are for the program alone; `fetch`
-    names files to return (fetching.py); `compile_time_s` only tightens."""
+    names files to return (fetching.py); `compile_time_s` only tightens; `anew`: its build is not one that was kept."""
     beside = {path: content for path, content in (files or {}).items() if not path.startswith("/")}
     placed = {path: content for path, content in (files or {}).items() if path.startswith("/")}
     if language.forks:
@@ -36,7 +37,7 @@ def program_plan(
         builds: tuple[Build, ...] = ()
     else:
         program, build = program_of(language, code, limits, "answer", beside, further=_compiled(language, code, beside))
-        builds = () if build is None else (build,)
+        builds = () if build is None else (replace(build, anew=anew),)
         program = replace(program, files={**beside, **program.files})
         limits = language.limits(limits)
     if compile_time_s is not None:
