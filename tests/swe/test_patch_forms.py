@@ -62,3 +62,39 @@ def test_names_without_a_side_are_read_in_both_ways(repository: Path) -> None:
 )
 def test_words_that_look_like_a_header_are_none(text: str) -> None:
     assert extract_patch(text) is None
+
+
+MOVES = {
+    "alone": "similarity index 100%\nrename from mod.py\nrename to sub/new.py\n",
+    "with a change": "similarity index 60%\nrename from mod.py\nrename to sub/new.py\n--- mod.py\n+++ sub/new.py\n"
+    + HUNK,
+    "a copy": "similarity index 100%\ncopy from mod.py\ncopy to sub/new.py\n",
+}
+
+
+@pytest.mark.parametrize(
+    "more", ["", sides("README.md", "README.md", headed=True).replace(HUNK, "@@ -1 +1 @@\n-# a\n+# b\n")]
+)
+@pytest.mark.parametrize("name", MOVES)
+def test_files_are_moved_without_sides(repository: Path, name: str, more: str) -> None:
+    patch = f"diff --git mod.py sub/new.py\n{MOVES[name]}{more}"
+    reading = read_patch(patch.encode())
+    assert reading.bare
+    assert {"mod.py", "sub/new.py"} <= set(reading.paths)
+    clean(repository)
+    assert prepared(repository, patch) == 0
+    was = FILES["mod.py"]
+    assert (repository / "sub/new.py").read_text() == (was.replace("two", "2") if "change" in name else was)
+    assert (repository / "mod.py").exists() == ("copy" in name)
+    assert (repository / "README.md").read_text() == ("# b\n\nb\n" if more else FILES["README.md"])
+    clean(repository)
+
+
+@pytest.mark.parametrize("header", ["mod.py sub/other.py", "a/mod.py b/sub/new.py", "mod.py new.py"])
+def test_a_move_whose_header_says_otherwise_has_its_sides(header: str) -> None:
+    assert not read_patch(f"diff --git {header}\n{MOVES['alone']}".encode()).bare
+
+
+def test_a_move_reaches_no_file_of_gits() -> None:
+    moved = MOVES["alone"].replace("sub/new.py", ".git/hooks/post-checkout")
+    assert ".git" in read_patch(f"diff --git mod.py .git/hooks/post-checkout\n{moved}".encode()).problem

@@ -152,6 +152,7 @@ def _check_plan(task: CodingTask, tests: CheckTests, code: str) -> Plan:
     candidate = replace(python_program("call", encoded(source + imports_given(tests))), entry_point=tests.entry_point)
     asserted = None if task.dialogue else plain_asserts(tests)
     if asserted is not None:
+        candidate = replace(candidate, requires=tests.libraries)
         return Plan((Run(ASSERTED, candidate, asserted.frames, task.limits),))
     parting = part(tests)
     builds = (_rehearsal(task, tests, parting),) if tests.reference and task.in_process == "allow" else ()
@@ -183,7 +184,7 @@ def together_runs(task: CodingTask, tests: CheckTests, source: str) -> tuple[Run
 def _together(tests: CheckTests, source: str, test: str) -> Program:
     files = {"main.py": encoded(source), "test.py": encoded(f"{test}\n")}
     program = Program("check", files, argv=_options(tests), entry_point=tests.entry_point)
-    return replace(program, recursion_limit=RECURSION_LIMIT, implicit_imports=True)
+    return replace(program, recursion_limit=RECURSION_LIMIT, implicit_imports=True, requires=tests.libraries)
 
 
 def _options(tests: CheckTests) -> tuple[str, ...]:
@@ -221,7 +222,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
     if tests.prompt:
         files["prompt.py"] = encoded(f"{tests.prompt.rstrip()}\n{closing_body(tests.prompt)}\n")
     asker = Program("ask", files, entry_point=tests.entry_point, recursion_limit=RECURSION_LIMIT)
-    return replace(asker, implicit_imports=True)
+    return replace(asker, implicit_imports=True, requires=tests.libraries)
 
 
 def _rehearsal(task: CodingTask, tests: CheckTests, parting: Parting) -> Build:

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import enum
 import keyword
+import re
 import sys
 
 from .kinds import CannotCross
@@ -141,6 +142,8 @@ def members(cls, module, writer):
         for name, item in vars(base).items():
             if name in methods or name in properties or not is_name(name) or isinstance(item, enum.Enum):
                 continue
+            if issubclass(cls, enum.Enum) and name != "_missing_" and re.fullmatch("_[a-z0-9].*_", name):
+                continue  # what an enum works by: another's would ask for a class that is not told yet
             if callable(item) or isinstance(item, (staticmethod, classmethod)):
                 made = what(cls) in ("enum", "namedtuple", "dataclass") and name in _OPERATORS and _is_generated(item)
                 if (name in _OPERATORS and not made) or not name.startswith("__"):

@@ -63,7 +63,9 @@ def idle(body: Sequence[ast.stmt], style: str) -> str:
     used = {node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name)}
     for node in body:
         if isinstance(node, ast.ClassDef):
-            awaits = style == "pytest" or any(ast.unparse(base).endswith(_AWAITING) for base in node.bases)
+            bases = [ast.unparse(base) for base in node.bases]
+            awaits = any(base.endswith(_AWAITING) for base in bases)
+            awaits = awaits or (style == "pytest" and not any(base.endswith("TestCase") for base in bases))
             tests = [one for one in node.body if isinstance(one, _FUNCTIONS) and one.name.startswith("test")]
             found = next((one.name for one in tests if _does_nothing(one, awaits=awaits)), "")
             if found:

@@ -21,15 +21,13 @@ from sandbox_gym.verifiers.coding.functions.styles import (
     MAX_TESTS,
     Style,
     assert_list_test,
-    imported_names,
-    imports,
     joined,
     module_of,
     pytest_test,
     refuse_idle,
     unittest_test,
 )
-from sandbox_gym.verifiers.coding.functions.syntax import parse_field
+from sandbox_gym.verifiers.coding.functions.syntax import asked_for, imported_names, imports, libraries, parse_field
 from sandbox_gym.verifiers.coding.functions.wire import MAX_MESSAGE
 from sandbox_gym.verifiers.wellformed import must_be_text
 
@@ -87,6 +85,12 @@ class CheckTests:
         if self.style != "pytest":
             return (self.entry_point,)
         return (self.entry_point, *imported_names(parse_field(self.written, f"{ROOT}.test"), self.module))
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Packages of others that the row's own source imports."""
+        found = (libraries(one, self.module) for one in (self.written or self.test, self.prompt))
+        return tuple(dict.fromkeys(name for names in found for name in names))
 
     @property
     def said(self) -> str:
@@ -227,12 +231,9 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     if not isinstance(test, str):
         raise wrong(f"{ROOT}.test", test, "give Python source that defines check(candidate)")
     prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
-    name = row.get("entry_point")
-    if isinstance(name, str):  # LeetCodeDataset's rows say how it is called
-        name = name.removeprefix("Solution().")
-    name = identifier(name, f"{ROOT}.entry_point")
     tree = parse_field(test, f"{ROOT}.test")
     module, reference = module_of(row), text(row, "canonical_solution")
+    name = _entry_point(row, tree, module)
     test, style = without_runners(test, tree), _style(row, tree, module)
     refuse_idle(idle(tree.body, style), f"{ROOT}.test")
     if style != "check":
@@ -244,6 +245,20 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     if imports(tree, module):
         test = source_of(joined(tree.body, module)[0])
     return _styled(test, style, name, prompt, module, reference)
+
+
+def _entry_point(row: Mapping[str, object], tree: ast.Module, module: str) -> str:
+    """As the row says; else what the test imports from the answer's module. Raises RequestError."""
+    name = row.get("entry_point")
+    if isinstance(name, str):  # LeetCodeDataset's rows say how it is called
+        name = name.removeprefix("Solution().")
+    if name is not None:
+        return identifier(name, f"{ROOT}.entry_point")
+    found = asked_for(tree, module)
+    if not found:
+        remedy = f"give the function's name, or import it from {module} (or what `module` says) in the test"
+        raise RequestError(f"{ROOT}.entry_point", "is missing", remedy)
+    return found
 
 
 def _styled(test: str, style: Style, entry: str, prompt: str, module: str, reference: str) -> CheckTests:
@@ -264,5 +279,6 @@ def _style(row: Mapping[str, object], tree: ast.Module, module: str) -> Style:
         return "check"
     if defines_cases(tree.body):
         return "pytest" if imports(tree, module) else "unittest"
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    names = [node.name for node in tree.body if isinstance(node, kinds)]
     return "pytest" if any(name.startswith(("test_", "Test")) for name in names) else "check"

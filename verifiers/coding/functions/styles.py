@@ -21,7 +21,13 @@ from sandbox_gym.verifiers.coding.functions.scripts import (
     idle,
     source_of,
 )
-from sandbox_gym.verifiers.coding.functions.syntax import UNPARSEABLE, parse_field, parse_trusted
+from sandbox_gym.verifiers.coding.functions.syntax import (
+    UNPARSEABLE,
+    imported_names,
+    imports,
+    parse_field,
+    parse_trusted,
+)
 
 Style = Literal["check", "unittest", "pytest"]
 
@@ -90,15 +96,69 @@ def check(candidate):
             if report.failed:
                 self.failed.append((report.nodeid, str(report.longreprtext).strip().rpartition("\\n")[2]))
 
+{coroutines}
     reports = Reports()
     options = ["-q", "-p", "no:cacheprovider", "--noconftest", "-c", "/dev/null", "--rootdir", "."]
-    code = pytest.main(options + ["test_hidden.py"], plugins=[reports])
+    code = pytest.main(options + ["test_hidden.py"], plugins=[reports{plugins}])
     if reports.failed:
         raise AssertionError("%s: %s" % reports.failed[0])
     if code != 0 or not reports.passed or not reports.passed.issuperset({required}):
         raise AssertionError("pytest ended with code %d after %d passed tests" % (code, len(reports.passed)))
 """
 """Runs the file by pytest, with a module of the answer's name that holds what the file imports from it."""
+
+_COROUTINES = """
+    import asyncio
+    import inspect
+
+    class Coroutines:
+        loop = None
+
+        def ended(self, made):
+            async def whole():
+                values.append(await made)
+
+            values = []
+            if self.loop is None:
+                self.loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self.loop)
+            before = asyncio.all_tasks(self.loop)
+            try:
+                self.loop.run_until_complete(whole())
+            finally:
+                for task in asyncio.all_tasks(self.loop) - before:
+                    task.cancel()
+            return values.pop()
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_fixture_setup(self, fixturedef, request):
+            function, plugins = fixturedef.func, request.config.pluginmanager
+            steps = inspect.isasyncgenfunction(function)
+            if plugins.has_plugin("asyncio") or not (steps or inspect.iscoroutinefunction(function)):
+                return
+            if hasattr(function, "__self__") and request.instance is not None:
+                function = function.__func__.__get__(request.instance)
+
+            def value(*_self, **given):
+                return self.ended(function(**given))
+
+            def values(*_self, **given):
+                found = function(**given)
+                yield self.ended(found.__anext__())
+                if self.ended(anext(found, self)) is not self:
+                    raise AssertionError("a fixture yields twice")
+
+            fixturedef.func = values if steps else value
+
+        def pytest_pyfunc_call(self, pyfuncitem):
+            test, names = pyfuncitem.obj, pyfuncitem._fixtureinfo.argnames
+            if not inspect.iscoroutinefunction(test):
+                return None
+            self.ended(test(**{name: pyfuncitem.funcargs[name] for name in names}))
+            return True
+"""
+"""Of a file that has coroutines: they are run where no plugin of pytest's is there to do it, as pytest-asyncio and
+anyio's do. Not part of every test, as loops note where what they run was begun (guest/python/guards.py)."""
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Pass)
@@ -216,8 +276,15 @@ def pytest_test(source: str, module: str, entry_point: str) -> str:
     if not count:
         raise RequestError(f"{ROOT}.test", "holds no test function", "define test_ functions, or give another style")
     names = sorted({entry_point, *imported_names(tree, module)})
+    awaits = any(isinstance(node, ast.AsyncFunctionDef) for node in ast.walk(tree))
     return _PYTEST.format(
-        may_skip=_may_skip(source), source=source, module=module, names=names, required=_required(tree)
+        may_skip=_may_skip(source),
+        source=source,
+        module=module,
+        names=names,
+        required=_required(tree),
+        coroutines=_COROUTINES if awaits else "",
+        plugins=", Coroutines()" if awaits else "",
     )
 
 
@@ -227,7 +294,8 @@ def _required(tree: ast.Module) -> list[str]:
     marks = [node for node in tree.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)]
     if any(map(_may_skip, map(ast.unparse, marks))):
         return []
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = [node for node in tree.body if isinstance(node, kinds) and node.name.startswith("test")]
     return [
         node.name
         for node in functions
@@ -238,15 +306,6 @@ def _required(tree: ast.Module) -> list[str]:
 def module_of(row: Mapping[str, object]) -> str:
     """What the row's test imports the answer as."""
     return identifier(row.get("module") or "solution", f"{ROOT}.module")
-
-
-def imports(tree: ast.Module, module: str) -> bool:
-    """Whether a test imports the answer's module."""
-    return any(
-        node.module == module if isinstance(node, ast.ImportFrom) else module in [alias.name for alias in node.names]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    )
 
 
 def joined(body: Sequence[ast.stmt], module: str) -> tuple[list[ast.stmt], list[str]]:
@@ -260,39 +319,3 @@ def joined(body: Sequence[ast.stmt], module: str) -> tuple[list[ast.stmt], list[
         else:
             rest.append(node)
     return rest, names
-
-
-def imported_names(tree: ast.Module, module: str) -> list[str]:
-    """The names of the answer's module that a test file uses: imported from it, or read of the module."""
-    nodes = list(ast.walk(tree))
-    whole = {
-        alias.asname or alias.name
-        for node in nodes
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name == module
-    }
-    sources = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module and not node.level]
-    named = [alias.name for node in sources for alias in node.names if alias.name != "*"]
-    if any(alias.name == "*" for node in sources for alias in node.names):
-        named += sorted(_free(nodes))
-    return named + [
-        node.attr
-        for node in nodes
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
-    ]
-
-
-def _free(nodes: Sequence[ast.AST]) -> set[str]:
-    """Names that are read, and that no statement binds: what a star import may have brought."""
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
-    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    bound |= {
-        (alias.asname or alias.name).split(".")[0]
-        for node in nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    return {node.id for node in names if isinstance(node.ctx, ast.Load)} - bound

@@ -1,9 +1,13 @@
-"""Trees of a row's own Python source; never of an answer's."""
+"""Trees of a row's own Python source, and what it imports; never of an answer's."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import sys
 import warnings
+from collections.abc import Sequence
+from typing import Final
 
 from sandbox_gym.errors import RequestError
 
@@ -23,3 +27,87 @@ def parse_field(source: str, field: str) -> ast.Module:
         return parse_trusted(source)
     except UNPARSEABLE as error:
         raise RequestError(field, f"does not parse ({error})", "give valid Python source") from None
+
+
+def imports(tree: ast.Module, module: str) -> bool:
+    """Whether a test imports the answer's module."""
+    return any(
+        node.module == module if isinstance(node, ast.ImportFrom) else module in [alias.name for alias in node.names]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+def asked_for(tree: ast.Module, module: str) -> str:
+    """The first name of the answer's module that a test calls, or uses; empty where it imports none."""
+    names = [name for name in imported_names(tree, module) if not name.startswith("__")]
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {getattr(one, "id", getattr(one, "attr", "")) for one in calls}
+    return next((name for name in names if name in called), next(iter(names), ""))
+
+
+def imported_names(tree: ast.Module, module: str) -> list[str]:
+    """The names of the answer's module that a test file uses: imported from it, or read of the module."""
+    nodes = list(ast.walk(tree))
+    whole = {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == module
+    }
+    sources = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module and not node.level]
+    named = [alias.name for node in sources for alias in node.names if alias.name != "*"]
+    if any(alias.name == "*" for node in sources for alias in node.names):
+        named += sorted(_free(nodes))
+    return named + [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in whole
+    ]
+
+
+def _free(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that are read, and that no statement binds: what a star import may have brought."""
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    bound |= {
+        (alias.asname or alias.name).split(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)} - bound
+
+
+_OF_THE_BOX: Final = frozenset(("main", "pytest", "solution", "__main__"))
+"""Modules that a row's test may have of its box, or whose want is said otherwise."""
+_MAKES_MODULES: Final = ("sys.modules", "sys.path", "sys.meta_path", "import_module", "site.addsitedir")
+
+
+_PLAIN: Final = (ast.Assign, ast.Expr)
+
+
+def _must_import(call: ast.Call) -> bool:
+    """Whether it is pytest's `importorskip("name")`, without which no test of the file is run."""
+    named = bool(call.args) and isinstance(call.args[0], ast.Constant)
+    return named and ast.unparse(call.func).endswith("importorskip")
+
+
+def libraries(source: str, module: str) -> tuple[str, ...]:
+    """Packages of others that source of a row's can't do without: what it imports at its top, whatever happens. Empty
+    where it may make modules of its own."""
+    if any(word in source for word in _MAKES_MODULES):
+        return ()
+    try:
+        body = parse_trusted(source).body
+    except UNPARSEABLE:
+        return ()
+    names = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in body if isinstance(node, ast.ImportFrom) and not node.level]
+    calls = [node for one in body if isinstance(one, _PLAIN) for node in ast.walk(one) if isinstance(node, ast.Call)]
+    names += [str(ast.literal_eval(node.args[0])) for node in calls if _must_import(node)]
+    found = {name.partition(".")[0] for name in names}
+    return tuple(sorted(found - sys.stdlib_module_names - _OF_THE_BOX - {module, ""}))

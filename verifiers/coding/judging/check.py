@@ -23,6 +23,7 @@ from sandbox_gym.contract import (
     TestResult,
     TestStatus,
 )
+from sandbox_gym.errors import ToolchainMissing
 from sandbox_gym.verifiers.coding.diagnostics import last_line, plain
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
@@ -74,7 +75,8 @@ def goes_on(tests: CheckTests, index: int, outcome: StepOutcome) -> bool:
 
 
 def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> Checked:
-    """The one result of a check function. Raises ToolchainMissing where pytest is not installed."""
+    """The one result of a check function. Raises ToolchainMissing where pytest, or what the row imports, is not
+    installed."""
     assert isinstance(task.tests, CheckTests)
     why = why_not_isolated(task.tests)
     if why and task.in_process != "allow":
@@ -82,6 +84,7 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     outcomes = [outcome for outcome in state.outcomes if outcome is not None]
     if not outcomes:
         return Checked((), plan.integrity, f"row: {why}" if why else "")
+    _must_have_started(task.tests, outcomes[0])
     if isinstance(outcomes[0], Outcome) and plan.steps[0].name == ASSERTED:
         settled = judge_asserted(task.tests, outcomes[0], failed(task, outcomes[0]))
         status, reason = settled or (TestStatus.BAD_VALUE, "a call gave no plain value")
@@ -104,6 +107,20 @@ def judge_check(task: CodingTask, plan: Plan, state: State, failed: Failed) -> C
     if passed and why.startswith("answer: ") and not (ended.inverted and ended.inverted.variants):
         return Checked((result,), "isolated")  # an answer that could do without proof chose to, or there is none
     return _checked(ended, why)
+
+
+def _must_have_started(tests: CheckTests, first: StepOutcome) -> None:
+    """Raises ToolchainMissing where the sandboxes lack what the row's own source imports, so that no answer could pass.
+    No program could say so: it is looked for before one begins."""
+    ended = first.asker if isinstance(first, DialogueOutcome) else first
+    if not isinstance(ended, Outcome) or ended.status is not Status.START_ERROR:
+        return
+    lacks = [name for name in tests.libraries if f"not installed: {name!r}" in ended.detail]
+    if lacks:
+        raise ToolchainMissing(
+            f"the row imports {lacks[0]}, which the sandboxes' Python does not have: add it to the image (or this"
+            " machine, for `local`), or name it in `module` if it is the answer"
+        )
 
 
 def _checked(ended: Together, why: str) -> Checked:

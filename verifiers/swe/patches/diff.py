@@ -87,7 +87,11 @@ class _File:
     headed: bool = False
     """Its `---` and `+++` lines were read."""
     bare: str = ""
-    """The whole name, where both sides have it, without a side's own first part."""
+    """The whole name, where both sides have it, without a side's own first part; a rename's new one."""
+    sides: bytes = b""
+    """Of the `diff --git` line."""
+    moved: tuple[bytes, bytes] = (b"", b"")
+    """As a rename or a copy says its names, which never have a part for the side."""
     extends: bool = True
     """Lines of git's header may follow: none stands behind a hunk or any other line."""
 
@@ -111,7 +115,7 @@ class _Reader:
             line = self.lines[self.at]
             self.at += 1
             if line.startswith(b"diff --git "):
-                self.files.append(_File(named=_named(line[11:]), bare=_same(line[11:])))
+                self.files.append(_File(named=_named(line[11:]), bare=_same(line[11:]), sides=line[11:].rstrip(b"\r")))
             elif line.startswith(b"--- ") and self._next_starts(b"+++ "):
                 self._header(line)
             elif line.startswith(b"@@ -"):
@@ -136,7 +140,8 @@ class _Reader:
         file.headed = True
         sides = _name(line[4:]), _name(self.lines[self.at][4:])
         old, new = map(_stripped, sides)
-        file.bare = _bare(*sides)
+        if not (file.bare and sides == (file.renamed_from, file.bare)):
+            file.bare = _bare(*sides)
         self.at += 1
         file.old, file.new = old, new
         if not old:
@@ -159,8 +164,12 @@ class _Reader:
         elif line.startswith((b"rename from ", b"rename old ", b"copy from ")):
             file.kind = "rename" if line.startswith(b"rename") else "copy"
             file.renamed_from = _unquoted(line.split(b" ", 2)[2])
+            file.moved = line.split(b" ", 2)[2].rstrip(b"\r"), file.moved[1]
         elif line.startswith((b"rename to ", b"rename new ", b"copy to ")):
             file.new = _unquoted(line.split(b" ", 2)[2])
+            file.moved = file.moved[0], line.split(b" ", 2)[2].rstrip(b"\r")
+            if b" ".join(file.moved) == file.sides and not any(map(_is_sided, file.moved)):
+                file.bare = file.new
         elif line.startswith(b"index ") and line.endswith(b" " + _SUBMODULE.encode()):
             file.mode = _SUBMODULE
         elif line.startswith(b"index ") and line.endswith(b" " + _SYMLINK.encode()):
@@ -274,6 +283,10 @@ def _bare(old: str, new: str) -> str:
     """The name that both sides have, or the one that there is; empty where a first part tells them apart."""
     name = old or new
     return "" if (old and new and old != new) or name.startswith(_PREFIXES) else name
+
+
+def _is_sided(raw: bytes) -> bool:
+    return _unquoted(raw).startswith(_PREFIXES)
 
 
 def _same(raw: bytes) -> str:
