@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sandbox_gym.verifiers.math.extract import after_thinking, choice_letter, extract_answer, last_box, plain_gold
+from sandbox_gym.verifiers.math.boxes import last_box
+from sandbox_gym.verifiers.math.extract import after_thinking, choice_letter, extract_answer, plain_gold
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import MathOptions
 from sandbox_gym.verifiers.math.plain import strip_delimiters

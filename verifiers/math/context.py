@@ -32,7 +32,10 @@ _TAKEN_BACK = re.compile(
     r"|^\s*(?:plus|minus|times|modulo|mod|squared|cubed)\b|^[^.;\n]{0,40}\b(?:unless|otherwise)\b"
     r"|^\s*,? ?(?:if|when)\b[^.\n]{0,50}\b(?:if|when)\b"
 )
-_ANOTHER_BEFORE = re.compile(r"([^\s$*]+?)(?:\$|\\\)|\*\*)?,? n?or (?:[$\\(\s*]|[a-z] ?=)*$")
+_ANOTHER_BEFORE = re.compile(
+    r"([^\s$*]+?)(?:\$|\\\)|\*\*)?,? n?or (?:[$\\(\s*]|[a-z] ?=)*$"
+    r"|[0-9][$*]*, ?[$*]*(-?[0-9][^\s$*,]*)[$*]*,? ?(?:and )?[$*]*$"  # the third of a list
+)
 _CLOSING = re.compile(r"^[\s]*(?:\$+|\\\)|\\\]|\*\*)?")
 _SENTENCE_END = re.compile(r"[.;:!?](?:\s|$)|\n|,|\(")
 _WORDS = re.compile(r"\\(?:text|mathrm|mbox|operatorname) ?\{[^{}]*\}(?:\^[0-9])?|[^\s$]+")
@@ -65,7 +68,7 @@ def _around(gold: str, answer: str, text: str, options: MathOptions) -> Decision
         return Decision(False, "words", "the text says that it is not")
     several = "," in gold or "and" in gold or "or" in gold
     other = _ANOTHER_BEFORE.search(before)
-    differs = decide(gold, other[1], options) if other else None
+    differs = decide(gold, other[1] or other[2], options) if other else None
     behind = _ANOTHER.match(after)
     same = decide(gold, behind[1].rstrip(".,"), options) if behind else None
     if ((behind and not (same and same.equal)) or (differs and not differs.equal)) and not several:

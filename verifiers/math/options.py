@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class MathOptions:
-    """`last_box`: the last box is the answer, or all of them together are a list.
+    """`last_box`: the last box is the answer, with those that one phrase joins to it; or all of them are a list.
 
     `boxed_only`: where there is no box there is no answer, as in later versions of math_with_judge; else math-verify
     searches the text. `plain_answer`: where there is no box, "The answer is X", "#### X" and the like count before

@@ -28,7 +28,7 @@ from sandbox_gym.errors import Starved, Unavailable
 from sandbox_gym.verifiers.bounded import Bounds, loads
 from sandbox_gym.verifiers.math.context import found_in_text
 from sandbox_gym.verifiers.math.expressions.tex import normalise
-from sandbox_gym.verifiers.math.extract import extract_answer, plain_gold, searchable
+from sandbox_gym.verifiers.math.extract import answer_of_parts, extract_answer, plain_gold, searchable
 from sandbox_gym.verifiers.math.ladder import decide
 from sandbox_gym.verifiers.math.options import Decision
 from sandbox_gym.verifiers.math.plain import last_math, plain_answer
@@ -73,6 +73,10 @@ def ask(task: MathTask, text: str) -> Asked:
     if within(task.relative_tolerance, plain_gold(task.expected_answer), extracted):
         return Asked(extracted, Decision(True, "tolerance", f"within {task.relative_tolerance:g}"))
     found = decide(task.expected_answer, extracted, task.options)
+    if not (found and found.equal) and (parts := answer_of_parts(text, task.options)):
+        of_parts = decide(task.expected_answer, parts, task.options)
+        if of_parts and of_parts.equal:
+            extracted, found = parts, of_parts
     given_back = _restated(task, extracted) if found and found.equal else None
     return Asked(extracted, given_back or found)
 

@@ -16,7 +16,9 @@ _WORDS: Final = {
     **dict.fromkeys(("all real x", "all real numbers x"), "\\mathbb{R}"),
     **dict.fromkeys(("all positive real numbers", "positive real numbers", "positive reals"), "\\mathbb{R}^+"),
     **dict.fromkeys(("all negative real numbers", "negative real numbers", "negative reals"), "\\mathbb{R}^-"),
-    **dict.fromkeys(("dne", "does not", "limit does not"), "does not exist"),
+    **dict.fromkeys(("dne", "does not", "limit does not", "undefined", "not defined"), "does not exist"),
+    **dict.fromkeys(("divergent", "diverging", "series diverges", "it diverges"), "diverges"),
+    **dict.fromkeys(("convergent", "series converges", "it converges"), "converges"),
     **dict.fromkeys(("infinity", "positive infinity", "plus infinity", "infinite", "infinite solutions"), "\\infty"),
     **dict.fromkeys(("infinitely many", "infinitely many solutions"), "\\infty"),
     **dict.fromkeys(("negative infinity", "minus infinity", "-infinity"), "-\\infty"),
@@ -33,12 +35,14 @@ _WEEKDAY: Final = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ?)?"
 _DATE: Final = re.compile(rf"{_WEEKDAY}(?:{_MONTH} ?{_DAY}|{_DAY} ?(?:of )?{_MONTH})(?:,? ?([0-9]{{4}}))?")
 _ISO_DATE: Final = re.compile(r"([12][0-9]{3})-([01][0-9])-([0-3][0-9])")
 _AROUND: Final = re.compile(
-    r"^(?:there (?:is|are) |(?:the )?(?:equation|system|inequality|it) (?:has|have) |the )?(.*?)(?: exists?)?$"
+    r"^(?:there (?:is|are) |(?:the )?(?:equation|system|inequality|it) (?:has|have) |(?:the |it )?(?:is )?)?"
+    r"(.*?)(?: exists?)?$"
 )
 _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
 _ALL_BUT: Final = re.compile(
     r"(?:all real numbers?|all reals)(?: x)?,? (?:except|but|other than)(?: for)? (?:x ?= ?)?([-0-9][^A-Za-z]{0,40})"
 )
+_BELOW_ZERO: Final = re.compile(r"(?:minus|negative) ([0-9][0-9.,/]*)")
 _OUT_OF: Final = re.compile(r"([0-9]{1,9}) ?(?:out of|in) ?([1-9][0-9]{0,8})")
 _DOTTED: Final = re.compile(r"(\.[0-9]{0,40})\\dot ?\{?([0-9])\}?(?:([0-9]{0,20})\\dot ?\{?([0-9])\}?)?(?![0-9])")
 _BRACKETED: Final = re.compile(r"([-+]?[0-9]{1,40}\.[0-9]{0,40})\(([0-9]{1,20})\)")
@@ -81,6 +85,8 @@ def _said(words: str) -> str | None:
         return f"‹{month} {day} {date[5] or ''}›"
     if (date := _ISO_DATE.fullmatch(words)) and 0 < int(date[2]) < 13:
         return f"‹{_MONTHS[int(date[2]) - 1][:3]} {int(date[3])} {date[1]}›"
+    if below := _BELOW_ZERO.fullmatch(words.lower()):
+        return f"-{below[1]}"
     if chances := _OUT_OF.fullmatch(words):
         return f"\\frac{{{chances[1]}}}{{{chances[2]}}}"
     but = _ALL_BUT.fullmatch(words.lower())

@@ -12,10 +12,16 @@ from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.expressions.values import approximate, as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
+from sandbox_gym.verifiers.math.rungs.named import words_as_names
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
 _HEAD = re.compile(r"^(y|[fghFGH](?: ?\^ ?\{? ?-1 ?\}?)?(?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
+_ASKED = re.compile(
+    r"^(?:\\(?:det|dim|deg|arg|lim|limsup|liminf|i{0,3}int|oint|sum|prod|max|min|sup|inf|gcd|lcm|varphi|phi|chi|lVert)"
+    r"(?![A-Za-z])|#|\\?\||\[|[fghFGH] ?(?:_ ?\{?[a-z]{1,3}\}?)? ?\((?=.*[0-9])(?=.*[,(]))"
+)
+"""A value that is asked for: `\\det A = 5`, `f(g(2)) = 5`, `[\\mathrm{H}^+] = 5`."""
 _RANGE = re.compile(
     r"[,;(]? ?‹?(?: ?where|for)? ?›? ?"
     r"[klmn] ?(?:\\in ?\\mathbb\{[ZN]\}(?:[_^]\{?[*+]\}?)?|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
@@ -28,6 +34,9 @@ _RANGE = re.compile(
     r"(?:[a-zC] ?\\in ?\\mathbb\{R\}|[CcK] ?‹ ?is (?:an? )?(?:arbitrary |real )?constant ?›) ?\)?$"
     r"|(?:[,;(]|‹ ?where ?›) ?[a-zC](?: ?, ?[a-zC]){1,3} ?\\in ?\\mathbb\{R\} ?\)?$"
 )
+_SUM = re.compile(r"[0-9.]+ ?[-+*/\\^]")
+_MUTUAL = re.compile(r"([A-Za-z]{1,3}) ?(\\(?:parallel|perp)) ?([A-Za-z]{1,3})")
+_PARTIAL = re.compile(r"\\frac ?\{ ?\\partial ?([A-Za-z]) ?\} ?\{ ?\\partial ?([a-z]) ?\}")
 _NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
 _SET = re.compile(
@@ -101,6 +110,12 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
     told = TOLD_CHOICE.match(gold)
     if told and not _A_CHOICE.match(answer):
         gold = gold[told.end() :]
+    mutual = _MUTUAL.fullmatch(gold), _MUTUAL.fullmatch(answer)
+    if mutual[0] and mutual[1] and mutual[0].groups() == mutual[1].groups()[::-1]:
+        answer = gold
+    if ("\\partial" in gold) != ("\\partial" in answer):
+        gold, answer = (_PARTIAL.sub(r"\1_\2", text) for text in (gold, answer))
+    gold, answer = words_as_names(*_of_one_thing(gold, answer))
     gold, answer = _without_range(*_natural(*counted(*(_of_sets(gold, answer) or _without_condition(gold, answer)))))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
@@ -186,6 +201,23 @@ def _without_condition(gold: str, answer: str) -> tuple[str, str]:
     regions = same_interval(mine[2], theirs[2], MathOptions())
     same = squeezed(mine[2]) == squeezed(theirs[2]) or (regions and regions.equal)
     return (mine[1], theirs[1]) if same else (gold, answer)
+
+
+def _of_one_thing(gold: str, answer: str) -> tuple[str, str]:
+    """What both say of one thing, or the gold of what it asks for: math-verify takes `\\varphi(12) = 5` for
+    `\\varphi(12) = 6`, as it does with all equations without variables."""
+    mine, theirs = split_top(gold, "="), split_top(answer, "=")
+    if (
+        len(mine) != 2
+        or _CONSTANT.search(gold)
+        or any(pattern.match(gold) for pattern in (_HEAD, _FUNCTION, _SOLUTION))
+    ):
+        return gold, answer
+    known = try_evaluate(mine[0]) if _SUM.match(mine[0]) else None
+    if len(theirs) == 1 and (_ASKED.match(gold) or (known is not None and not variables(known))):
+        return mine[1].strip(), answer
+    of_one = len(theirs) == 2 and len({squeezed(each[0]).translate(_NO_BRACES) for each in (mine, theirs)}) == 1
+    return (mine[1].strip(), theirs[1].strip()) if of_one else (gold, answer)
 
 
 def _natural(gold: str, answer: str) -> tuple[str, str]:

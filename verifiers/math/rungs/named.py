@@ -1,0 +1,47 @@
+"""Formulas of words, `\\frac12 \\text{base} \\times \\text{height}`, and of substances, `2\\mathrm{H_2} + \\mathrm{O_2}
+\\to 2\\mathrm{H_2O}`: math-verify drops words, so it is given a letter for each."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.expressions.units import parse_unit
+
+_INDEX = r"(?: ?_ ?(?:[A-Za-z0-9]|\{[A-Za-z0-9]{1,8}\})| ?\^ ?(?:[0-9]?[-+]|\{ ?[0-9]{0,2}[-+] ?\}))"
+_WORD = re.compile(rf"(?:‹ ?[^‹›]{{1,40}}? ?›{_INDEX}*){{1,9}}")
+_FORMULA = re.compile(r"(?:#|[0-9.\s+\-=*/(){}]|\\(?:frac|times|cdot|div|to|rightleftharpoons)(?![A-Za-z])){3,400}")
+_OPERATOR = re.compile(r"[-+=*/]|\\(?:frac|times|cdot|div|to|rightleftharpoons)")
+_ARROW = re.compile(r"\\(?:to|rightleftharpoons)(?![A-Za-z])")
+_OF_WORD = re.compile(r"‹[^‹›]{1,40}› ?=")
+_MARKS = str.maketrans("", "", "{}‹› ")
+_SHORT = 3
+
+
+def words_as_names(gold: str, answer: str) -> tuple[str, str]:
+    """Both with a variable for each word, where the gold is a formula of words and the answer has some, too; what
+    becomes of what as a pair."""
+    if "=" not in answer and (of := _OF_WORD.match(gold)):
+        gold = gold[of.end() :].strip()
+    becomes = _ARROW.search(gold)
+    words = [found[0] for found in _WORD.finditer(gold) if becomes or parse_unit(found[0].strip("‹› ")) is None]
+    if len(words) < 2 or not _WORD.search(answer):
+        return gold, answer
+    bare = _WORD.sub("#", gold)
+    if not _FORMULA.fullmatch(bare) or not _OPERATOR.search(bare):
+        return gold, answer
+    names: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        word = found[0].translate(_MARKS)
+        word = word.lower() if len(word) > _SHORT and word.isalpha() else word
+        return names.setdefault(word, f" w_{{{len(names)}}}")
+
+    first, second = (_WORD.sub(named, text) for text in (gold, answer))
+    if becomes:
+        first, second = (_pair(text) for text in (first, second))
+    return first, second
+
+
+def _pair(text: str) -> str:
+    sides = _ARROW.split(text) if _ARROW.search(text) else text.split("=")
+    return f"({sides[0].strip()}, {sides[1].strip()})" if len(sides) == 2 else text
