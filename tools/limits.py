@@ -40,7 +40,7 @@ LIMITS: Final[Mapping[str, int]] = {
 }
 KNOWN: Final[Mapping[str, Known]] = {
     "lines of the product": Known(
-        91_801,
+        91_372,
         "what parts 5 to 8 added: shared processes, datasets and their images, builds, log formats, a client, "
         "trainers, the history of the dashboard, a provider more, 13 languages and 4 test runners, template "
         "builds, root in sandboxes and sessions, pauses that keep what runs, SWE-ReX, the cells and kernels of the "
@@ -57,8 +57,4 @@ PATH_LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
     "bash": {"session_round_trips": 1},
 }
 """By kind of request, and figure of `follow.Followed`."""
-_VERIFY: Final = "runs that are checked again, shared processes and flow control are functions and modules of their own"
-PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {
-    ("coding", "path_functions"): Known(70, _VERIFY),
-    ("coding", "path_modules"): Known(33, _VERIFY),
-}
+PATH_KNOWN: Final[Mapping[tuple[str, str], Known]] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sandbox_gym.e2b_server.control import routes as control
-from sandbox_gym.e2b_server.documents import interpreter_operations
 from sandbox_gym.e2b_server.envd import routes as envd
+from sandbox_gym.e2b_server.envd.routes import INTERPRETER
 from sandbox_gym.server.dashboard.routes import pool_operations
 from sandbox_gym.server.openapi import Operation, make_document
 
@@ -17,6 +17,6 @@ def pool_document(api: str) -> dict[str, object]:
     operations = {
         "control plane": [*declared, *pool_operations()],
         "envd": list(envd.ENVD),
-        "code interpreter": list(interpreter_operations()),
+        "code interpreter": list(INTERPRETER),
     }[api]
     return make_document(api, "", operations)

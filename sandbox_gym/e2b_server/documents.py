@@ -5,7 +5,7 @@ There are three because paths such as `/health` are in each. Where tenants have 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -14,38 +14,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import api_key
-from sandbox_gym.e2b_server.control import routes as control_routes
-from sandbox_gym.e2b_server.control.routes import FAULTS, KEY
-from sandbox_gym.e2b_server.envd import routes as sandbox_routes
+from sandbox_gym.e2b_server.control.routes import FAULTS, KEY, NO_KEY
+from sandbox_gym.e2b_server.envd.routes import ENVD, INTERPRETER
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.routing import Routes
 from sandbox_gym.server.access.accounts import Accounts
 from sandbox_gym.server.openapi import Operation, Reply, make_document
 from sandbox_gym.server.openapi.docs import DOCUMENT, PAGE, Documentation, asset, docs_operations
 
-Handler = Callable[[Request], Awaitable[Response]]
-_ENVD: Final = "/openapi/envd.json"
-_INTERPRETER: Final = "/openapi/code-interpreter.json"
-_PAGES: Final = (
-    ("control plane", PAGE),
-    ("envd", f"{PAGE}/envd"),
-    ("code interpreter", f"{PAGE}/code-interpreter"),
-)
 _ABOUT: Final = "Sandboxes under E2B's API. envd's document is at /openapi/envd.json, the code interpreter's beside it."
-_ABOUT_ENVD: Final = "Processes, files and watches of one sandbox, which the host or headers name."
-_ABOUT_INTERPRETER: Final = "Cells in contexts of one sandbox, which the host or headers name."
-
-
-def interpreter_operations() -> Sequence[Operation]:
-    """Operations of the code interpreter."""
-    return (
-        sandbox_routes.INTERPRETER_HEALTH,
-        sandbox_routes.EXECUTE,
-        sandbox_routes.MAKE_CONTEXT,
-        sandbox_routes.CONTEXTS,
-        sandbox_routes.DELETE_CONTEXT,
-        sandbox_routes.RESTART_CONTEXT,
-    )
+_OF_SANDBOXES: Final = (
+    ("envd", "envd", "Processes, files and watches of one sandbox, which the host or headers name.", ENVD),
+    ("code interpreter", "The code interpreter", "Cells in contexts of one sandbox, which the host or headers name.",
+     INTERPRETER),
+)  # fmt: skip
+"""Name, name in a sentence, what it is about, operations."""
+_REFUSALS: Final = {**{status: FAULTS[status] for status in (400, 403, 405)}, 401: NO_KEY}
 
 
 class PoolDocuments:
@@ -53,21 +37,21 @@ class PoolDocuments:
 
     def __init__(self, accounts: Accounts, control: Sequence[Operation]) -> None:
         self._accounts = accounts
-        own = [replace(one, replies={**one.replies, **_refusals()}) for one in docs_operations(KEY)]
-        shown = [_declared(path) for path in (_ENVD, _INTERPRETER)]
-        pages = [_declared(path, page=True) for _, path in _PAGES[1:]]
-        operations = [*control, *own, *shown, *pages]
-        self._documents = {
-            DOCUMENT: _documentation("sandbox_gym pool", _ABOUT, operations),
-            _ENVD: _documentation("sandbox_gym envd", _ABOUT_ENVD, sandbox_routes.ENVD),
-            _INTERPRETER: _documentation("sandbox_gym code interpreter", _ABOUT_INTERPRETER, interpreter_operations()),
-        }
-        handlers: list[tuple[Operation, Handler]] = [
-            (one, partial(self._document, path=one.path)) for one in (own[0], *shown)
-        ]
-        for one, path in zip((own[1], *pages), self._documents, strict=True):
-            handlers.append((one, partial(self._page, path=path)))
-        handlers.append((own[2], self._asset))
+        self._documents: dict[str, Documentation] = {}
+        document, page, file = (replace(one, replies={**one.replies, **_REFUSALS}) for one in docs_operations(KEY))
+        documents, pages, names = [document], [page], [("control plane", PAGE)]
+        for name, whose, *_ in _OF_SANDBOXES:
+            leaf = name.replace(" ", "-")
+            documents.append(_another(document, f"/openapi/{leaf}.json", f"{whose}'s document."))
+            pages.append(_another(page, f"{PAGE}/{leaf}", f"{whose}'s document as a page."))
+            names.append((name, pages[-1].path))
+        listed = [("pool", _ABOUT, [*control, document, page, file, *documents[1:], *pages[1:]])]
+        listed += [(name, about, list(operations)) for name, _, about, operations in _OF_SANDBOXES]
+        handlers: list[tuple[Operation, Callable[..., Response]]] = [(file, asset)]
+        for one, shown, (name, about, operations) in zip(documents, pages, listed, strict=True):
+            title = f"sandbox_gym {name}"
+            made = self._documents[one.path] = Documentation(partial(make_document, title, about, operations), title)
+            handlers += [(one, made.document), (shown, partial(made.page, one.path, names))]
         self._routes = Routes(handlers)
 
     @staticmethod
@@ -79,32 +63,10 @@ class PoolDocuments:
         """Raises Fault."""
         if not self._accounts.open and self._accounts.tenant(api_key(request)) is None:
             raise Fault(401, "Invalid API key")
-        handler, _ = self._routes.find(request)
-        return await handler(request)
-
-    async def _document(self, request: Request, *, path: str) -> Response:
-        return self._documents[path].document()
-
-    async def _page(self, request: Request, *, path: str) -> Response:
-        return self._documents[path].page(path, _PAGES)
-
-    async def _asset(self, request: Request) -> Response:
-        return asset(request.url.path.rpartition("/")[2])
+        handler, parts = self._routes.find(request)
+        return handler(**parts)
 
 
-def _documentation(title: str, about: str, operations: Sequence[Operation]) -> Documentation:
-    return Documentation(lambda: make_document(title, about, operations), title)
-
-
-def _refusals() -> dict[int, Reply]:
-    """Operations of the documents themselves."""
-    return {**{status: FAULTS[status] for status in (400, 403, 405)}, 401: control_routes.NO_KEY}
-
-
-def _declared(path: str, *, page: bool = False) -> Operation:
-    listed = docs_operations(KEY)[1 if page else 0]
-    whose = "envd" if "envd" in path else "The code interpreter"
-    contents = listed.replies[200].contents
-    summary = f"{whose}'s document{' as a page' if page else ''}."
-    replies = {**listed.replies, **_refusals(), 200: Reply("It.", contents)}
-    return replace(listed, path=path, summary=summary, replies=replies)
+def _another(operation: Operation, path: str, summary: str) -> Operation:
+    replies = {**operation.replies, 200: Reply("It.", operation.replies[200].contents)}
+    return replace(operation, path=path, summary=summary, replies=replies)

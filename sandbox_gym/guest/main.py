@@ -38,13 +38,10 @@ class Programs:
             setattr(parent, leaf, module)
             exec(compile(source, "<guest/%s>" % name, "exec"), module.__dict__)
 
-    def settle(self):
-        """The zygote is about to fork programs."""
-        library.settle()
-
-    def load(self):
-        """Load what some programs import, in a zygote; whether that went well."""
-        return libraries.load()
+    settle = staticmethod(library.settle)
+    """The zygote is about to fork programs."""
+    load = staticmethod(libraries.load)
+    """Load what some programs import, in a zygote; whether that went well."""
 
     def run(self, spec, beginning):
         """Be the program of `spec` in this process; its exit code. `beginning`: see `runs.program`."""

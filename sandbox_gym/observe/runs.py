@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import Final
 
 from sandbox_gym.contract import Outcome
@@ -12,13 +13,13 @@ MOST: Final = 100
 """Spans of one attempt; a row may have thousands of tests, and runs beyond this are only counted."""
 
 
+@dataclass(slots=True, eq=False)
 class RunSpans:
     """Runs of a box follow one another, so that each begins where the one before ended."""
 
-    def __init__(self) -> None:
-        self._traced = traces.traced()
-        self._since = time.perf_counter() if self._traced else 0.0
-        self._ended = 0
+    _traced: bool = field(default_factory=traces.traced, init=False)
+    _since: float = field(default_factory=time.perf_counter, init=False)
+    _ended: int = field(default=0, init=False)
 
     def begin(self) -> None:
         """Note that the next run could begin now."""
@@ -45,5 +46,4 @@ class RunSpans:
 
     def note(self) -> None:
         """Set the number of runs on the enclosing span."""
-        if self._traced:
-            traces.note({"runs": self._ended, "runs_without_span": max(0, self._ended - MOST)})
+        traces.note({"runs": self._ended, "runs_without_span": max(0, self._ended - MOST)})

@@ -17,6 +17,7 @@ from sandbox_gym.contract import (
     Outcome,
     Plan,
     Query,
+    Run,
     State,
     Status,
     StepOutcome,
@@ -24,7 +25,6 @@ from sandbox_gym.contract import (
 from sandbox_gym.errors import LossEvidence
 from sandbox_gym.observe import traces
 from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.plans.steps import runs_of
 
 MAX_QUARANTINE: Final = 1000
 _log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ def _digest(plan: Plan) -> bytes:
     for step in plan.steps:
         if isinstance(step, Query):
             digest.update(step.request)
-    for run in runs_of(plan):
+    for run in _runs_of(plan):
         program = run.program
         head = (program.mode, program.main, program.argv, sorted(program.env.items()), program.entry_point)
         digest.update(repr((head, run.limits, sorted(program.files))).encode("utf-8", "surrogatepass"))
@@ -84,3 +84,16 @@ def _digest(plan: Plan) -> bytes:
             digest.update(hashlib.sha256(program.files[path]).digest())
         digest.update(hashlib.sha256(run.stdin).digest())
     return digest.digest()
+
+
+def _runs_of(plan: Plan) -> list[Run]:
+    """Every run of a plan, builds first."""
+    runs = [build.run for build in plan.builds]
+    for step in plan.steps:
+        if isinstance(step, Dialogue):
+            runs += [step.asker, step.candidate]
+        elif isinstance(step, Checked):
+            runs += [step.answer, step.checker]
+        elif isinstance(step, Run):
+            runs.append(step)
+    return runs

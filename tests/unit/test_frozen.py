@@ -60,7 +60,10 @@ class Driver:
 
 
 def sandbox(name: str, tenant: str, *fails: str) -> Sandbox:
-    record = SandboxRecord(name, tenant, "base", "python", "", "", True, 0.0)
+    record = SandboxRecord(
+        sandbox_id=name, tenant=tenant, template="base", image="python", token="", traffic_token="",
+        public_traffic=True, started_at=0.0,
+    )  # fmt: skip
     made = Sandbox(record, end_at=0.0, box=cast(Session, Box(*fails)))
     made.work = Work(cast(Any, Driver(*fails)))
     return made

@@ -8,9 +8,21 @@ from random import Random
 
 import pytest
 
-from sandbox_gym.contract import Answer, Check, Judgement, Outcome, State, Status, TestStatus, Verdict
+from sandbox_gym.contract import (
+    Answer,
+    Check,
+    Judgement,
+    Outcome,
+    Plan,
+    Program,
+    Run,
+    State,
+    Status,
+    TestStatus,
+    Verdict,
+)
 from sandbox_gym.limits import Limits
-from sandbox_gym.plans.checks import steps_to_check
+from sandbox_gym.plans.steps import steps_to_check
 from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, parse_task
 from sandbox_gym.verifiers.coding.functions.shapes import StdinTests
 from sandbox_gym.verifiers.coding.judging.judge import Judged, differing_alone, judge
@@ -143,15 +155,21 @@ def test_a_sign_that_costs_the_reward_needs_no_further_run() -> None:
     assert (verdict.reward, verdict.failure_reason, asked) == (0.0, "tampered", [])
 
 
+def plan_of(sizes: Sequence[int], groups: tuple[int, ...] = ()) -> Plan:
+    """A run for each size of its input."""
+    program = Program(mode="fork", files={"main.py": b""})
+    return Plan(tuple(Run("test", program, b"x" * size) for size in sizes), groups=groups)
+
+
 def test_every_test_of_a_shared_process_may_be_chosen_and_large_inputs_are_more_often() -> None:
     outcomes = [ran(number, RIGHT, shared=number > 0) for number in range(11)]
-    sizes = [100] * 10 + [900]
-    chosen = Counter(steps_to_check(outcomes, [], sizes, grouped=False)[0] for _ in range(4000))
+    plan = plan_of([100] * 10 + [900])
+    chosen = Counter(steps_to_check(plan, outcomes, [])[0] for _ in range(4000))
     assert set(chosen) == set(range(1, 11)), "not the first, whose process was its own"
     assert chosen[10] / 4000 == pytest.approx((1 / 10 + 1 / 2) / 2, abs=0.05)
 
 
 def test_of_a_plan_that_was_stopped_only_the_stop_is_checked() -> None:
     outcomes = [ran(number, number < 3, shared=number > 0) for number in range(4)]
-    assert steps_to_check(outcomes, [3], [1] * 6, grouped=False) == [3]
-    assert len(steps_to_check(outcomes, [3], [1] * 6, grouped=True)) == 2
+    assert steps_to_check(plan_of([1] * 6), outcomes, [3]) == [3]
+    assert len(steps_to_check(plan_of([1] * 6, groups=(3, 3)), outcomes, [3])) == 2

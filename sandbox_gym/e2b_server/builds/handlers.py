@@ -1,4 +1,4 @@
-"""The routes of template builds."""
+"""The routes of template builds, each with its declaration."""
 
 from __future__ import annotations
 
@@ -8,38 +8,62 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import UPLOADS
-from sandbox_gym.e2b_server.builds import routes as declared
 from sandbox_gym.e2b_server.builds import shapes
 from sandbox_gym.e2b_server.builds.manager import Build, Builds
 from sandbox_gym.e2b_server.control.bodies import read_model, read_query
+from sandbox_gym.e2b_server.control.routes import ABSENT, CONFLICT, DONE, declare
 from sandbox_gym.e2b_server.control.views import ENVD_VERSION, iso
 from sandbox_gym.e2b_server.faults import as_json
 from sandbox_gym.e2b_server.sandboxes.records import Image
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox, SandboxRequest
 from sandbox_gym.server.access.accounts import Tenant
-from sandbox_gym.server.openapi import Operation
+from sandbox_gym.server.openapi import Content, Operation, Reply
 
 Parts = Mapping[str, str]
 Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
 
 
 class BuildRoutes:
-    """Declared routes with their handlers."""
+    """Every route with its handler."""
 
     def __init__(self, builds: Builds) -> None:
         self._builds = builds
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         return [
-            (declared.REQUEST, self._request),
-            (declared.START, self._start),
-            (declared.STATUS, self._status),
-            (declared.FILES, self._files),
-            (declared.ASSIGN_TAGS, self._assign),
-            (declared.REMOVE_TAGS, self._remove),
-            (declared.TAGS, self._tags),
-            (declared.TEMPLATES, self._templates),
-        ]
+            (declare(
+                "request_build", "POST", "/v3/templates", "Request a template's build.",
+                {202: Reply("It waits for its steps.", (Content(shapes.RequestedBuild),))}, shapes.RequestBuild,
+            ), self._request),
+            (declare(
+                "start_build", "POST", "/v2/templates/{templateID}/builds/{buildID}", "Start a template's build.",
+                {202: Reply("It runs."), **CONFLICT}, shapes.StartBuild,
+            ), self._start),
+            (declare(
+                "build_status", "GET", "/templates/{templateID}/builds/{buildID}/status", "Get how far a build is.",
+                {200: Reply("Its status, and some of its log.", (Content(shapes.BuildView),))}, query=shapes.BuildQuery,
+            ), self._status),
+            (declare(
+                "upload_link", "GET", "/templates/{templateID}/files/{hash}", "Get where to upload a step's files.",
+                {201: Reply("A link for a PUT of a tar, for an hour.", (Content(shapes.UploadLink),))},
+            ), self._files),
+            (declare(
+                "assign_tags", "POST", "/templates/tags", "Give a template's build further tags.",
+                {201: Reply("The build.", (Content(shapes.AssignedTags),)), **ABSENT}, shapes.Tags,
+            ), self._assign),
+            (declare(
+                "remove_tags", "DELETE", "/templates/tags", "Take tags from a template.",
+                {**DONE, **ABSENT}, shapes.RemoveTags,
+            ), self._remove),
+            (declare(
+                "template_tags", "GET", "/templates/{templateID}/tags", "List a template's tags.",
+                {200: Reply("Each tag with its build.", (Content(list[shapes.TagView]),))},
+            ), self._tags),
+            (declare(
+                "list_templates", "GET", "/templates", "List the templates that this tenant has built.",
+                {200: Reply("Each with its newest build.", (Content(list[shapes.TemplateView]),))},
+            ), self._templates),
+        ]  # fmt: skip
 
     async def create(self, tenant: Tenant, asked: SandboxRequest) -> Sandbox:
         """A sandbox, with its template's start command running in it. Raises Fault, Unavailable."""

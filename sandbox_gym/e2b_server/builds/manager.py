@@ -187,7 +187,7 @@ class Builds:
             build.log("info", f"CACHED {done} of {len(asked.steps)} steps")
         start = cached or base
         begun = start.snapshot_id if start is not None else template
-        request = SandboxRequest(begun, build.tenant.max_timeout_s, network=True)
+        request = SandboxRequest(template=begun, timeout_s=build.tenant.max_timeout_s, network=True)
         sandbox = await self._sandboxes.create(build.tenant, request)
         try:
             made = await self._steps(build, asked, sandbox, done, start)

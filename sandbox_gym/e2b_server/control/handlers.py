@@ -15,26 +15,11 @@ from starlette.responses import Response
 
 from sandbox_gym.e2b_server.access import api_key, is_upload
 from sandbox_gym.e2b_server.control import routes as declared
+from sandbox_gym.e2b_server.control import shapes
 from sandbox_gym.e2b_server.control.bodies import moment, page, read_model, read_object, read_query
-from sandbox_gym.e2b_server.control.network_rules import wanted
 from sandbox_gym.e2b_server.control.repeats import Repeats
-from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, rules_of, sandbox_request
-from sandbox_gym.e2b_server.control.shapes import (
-    Alias,
-    ChangeNetwork,
-    CreateSandbox,
-    Fork,
-    ForkAnswer,
-    MakeSnapshot,
-    MetricsQuery,
-    Pause,
-    Refresh,
-    Resume,
-    SandboxQuery,
-    SnapshotQuery,
-    Timeout,
-    checked,
-)
+from sandbox_gym.e2b_server.control.requests import DEFAULT_TIMEOUT_S, given_or, sandbox_request, wanted
+from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.control.views import Views, snapshot_view, state_of
 from sandbox_gym.e2b_server.faults import Fault, as_json, fault_of, sandbox_not_found
 from sandbox_gym.e2b_server.routing import Routes
@@ -47,6 +32,7 @@ from sandbox_gym.server.openapi import Operation
 
 Parts = Mapping[str, str]
 Handler = Callable[[Tenant, Request, Parts], Awaitable[Response]]
+OfOne = Callable[[Tenant, Request, Sandbox], Awaitable[Response]]
 
 
 class TemplateRoutes(Protocol):
@@ -71,8 +57,7 @@ class Control:
 
     def routes(self) -> Sequence[tuple[Operation, Handler]]:
         """Every declared route with its handler."""
-        twice: list[tuple[Operation, Handler]] = [
-            (declared.CREATE, self._create),
+        of_one: list[tuple[Operation, OfOne]] = [
             (declared.INFO, self._info),
             (declared.KILL, self._kill),
             (declared.CONNECT, self._connect),
@@ -84,6 +69,10 @@ class Control:
             (declared.SNAPSHOT, self._snapshot),
             (declared.FORK, self._fork),
             (declared.NETWORK, self._network),
+        ]
+        twice: list[tuple[Operation, Handler]] = [
+            (declared.CREATE, self._create),
+            *((operation, partial(self._of_one, handler=handler)) for operation, handler in of_one),
         ]
         return [
             *twice,
@@ -110,11 +99,15 @@ class Control:
         except BoxLost:
             raise sandbox_not_found(parts.get("sandboxID", "")) from None
 
+    async def _of_one(self, tenant: Tenant, request: Request, parts: Parts, *, handler: OfOne) -> Response:
+        """Call the handler of a route below a sandbox. Raises Fault 404."""
+        return await handler(tenant, request, self._sandboxes.of(tenant, parts["sandboxID"]))
+
     # -- create and kill
 
     async def _create(self, tenant: Tenant, request: Request, _: Parts) -> Response:
         document = await read_object(request)
-        asked = sandbox_request(checked(CreateSandbox, document))
+        asked = sandbox_request(checked(shapes.CreateSandbox, document))
         key = request.headers.get("idempotency-key", "")
         if not key:
             return as_json(self._views.brief(await self._templates.create(tenant, asked)), 201)
@@ -126,36 +119,32 @@ class Control:
                 repeat.sandbox_id = known.sandbox_id
             return as_json(self._views.brief(known), 201)
 
-    async def _kill(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
-        await self._sandboxes.kill(self._sandboxes.of(tenant, parts["sandboxID"]))
+    async def _kill(self, tenant: Tenant, _: Request, sandbox: Sandbox) -> Response:
+        await self._sandboxes.kill(sandbox)
         return Response(status_code=204)
 
-    async def _connect(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+    async def _connect(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         woken = await self._wake(tenant, request, sandbox)
         return as_json(self._views.brief(sandbox), 201 if woken else 200)
 
     async def _wake(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> bool:
-        asked = await read_model(request, Resume)
+        asked = await read_model(request, shapes.Resume)
         seconds = given_or(asked.timeout, DEFAULT_TIMEOUT_S)
         return await self._sandboxes.resume(tenant, sandbox, seconds, memory=asked.memory is not False)
 
-    async def _resume(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+    async def _resume(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         """For older clients: a running sandbox is a conflict."""
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
         if not await self._wake(tenant, request, sandbox):
             raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already running")
         return as_json(self._views.brief(sandbox), 201)
 
-    async def _timeout(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = given_or((await read_model(request, Timeout)).timeout, DEFAULT_TIMEOUT_S)
+    async def _timeout(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
+        seconds = given_or((await read_model(request, shapes.Timeout)).timeout, DEFAULT_TIMEOUT_S)
         return self._extend(tenant, sandbox, time.time() + seconds, seconds)
 
-    async def _refresh(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+    async def _refresh(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         """For older clients: extends the sandbox's life, never shortens it."""
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        seconds = given_or((await read_model(request, Refresh)).duration, 60)
+        seconds = given_or((await read_model(request, shapes.Refresh)).duration, 60)
         return self._extend(tenant, sandbox, max(sandbox.end_at, time.time() + seconds), seconds)
 
     def _extend(self, tenant: Tenant, sandbox: Sandbox, end_at: float, seconds: int) -> Response:
@@ -165,25 +154,24 @@ class Control:
         sandbox.end_at = end_at
         return Response(status_code=204)
 
-    async def _pause(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        asked = await read_model(request, Pause)
+    async def _pause(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
+        asked = await read_model(request, shapes.Pause)
         await self._sandboxes.pause(sandbox, memory=asked.memory is not False)
         return Response(status_code=204)
 
     # -- list and inspect
 
-    async def _info(self, tenant: Tenant, _: Request, parts: Parts) -> Response:
-        return as_json(self._views.whole(self._sandboxes.of(tenant, parts["sandboxID"])))
+    async def _info(self, tenant: Tenant, _: Request, sandbox: Sandbox) -> Response:
+        return as_json(self._views.whole(sandbox))
 
     async def _list(self, tenant: Tenant, request: Request, _: Parts, *, paused: bool) -> Response:
         """`paused`: list paused sandboxes too; the v1 route lists running ones only."""
-        query = read_query(request, SandboxQuery)
+        query = read_query(request, shapes.SandboxQuery)
         states = {state for text in request.query_params.getlist("state") for state in text.split(",") if state}
         found = [one for one in self._filtered(tenant, query, states) if paused or one.running]
         return page(found, query, self._views.listed, lambda one: (one.record.started_at, one.sandbox_id))
 
-    def _filtered(self, tenant: Tenant, query: SandboxQuery, states: Set[str]) -> list[Sandbox]:
+    def _filtered(self, tenant: Tenant, query: shapes.SandboxQuery, states: Set[str]) -> list[Sandbox]:
         metadata = {
             urllib.parse.unquote(key): urllib.parse.unquote(value)
             for key, value in urllib.parse.parse_qsl(query.metadata or "", keep_blank_values=True)
@@ -198,24 +186,22 @@ class Control:
             and (not template or template in _templates(one.record))
         ]
 
-    async def _metrics(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
+    async def _metrics(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         if sandbox.running and not sandbox.samples:
             await self._sandboxes.sample(sandbox)
-        query = read_query(request, MetricsQuery)
+        query = read_query(request, shapes.MetricsQuery)
         since, until = query.start or 0, math.inf if query.end is None else query.end
         shown = [one for one in sandbox.samples if since <= int(one.at) <= until]
         return as_json(self._views.metrics(sandbox, shown))
 
     # -- snapshots
 
-    async def _snapshot(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        name = (await read_model(request, MakeSnapshot)).name or ""
+    async def _snapshot(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
+        name = (await read_model(request, shapes.MakeSnapshot)).name or ""
         return as_json(snapshot_view(await self._sandboxes.snapshot(tenant, sandbox, name)), 201)
 
     async def _snapshots(self, tenant: Tenant, request: Request, _: Parts) -> Response:
-        query = read_query(request, SnapshotQuery)
+        query = read_query(request, shapes.SnapshotQuery)
         found = self._sandboxes.images.snapshots(tenant, query.sandbox_id or "", query.name or "")
         return page(found, query, snapshot_view, lambda one: (one.created_at, one.snapshot_id))
 
@@ -228,15 +214,14 @@ class Control:
         builds = self._sandboxes.images.of_template(tenant, parts["alias"])  # with any tag
         kept = builds[0] if builds else (await self._sandboxes.source(tenant, parts["alias"]))[1]
         template_id = kept.made.template_id if kept is not None else ""
-        alias: Alias = {"templateID": template_id or parts["alias"], "public": False}
+        alias: shapes.Alias = {"templateID": template_id or parts["alias"], "public": False}
         return as_json(alias)
 
-    async def _network(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
+    async def _network(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         """Replace the network rules of a running sandbox. One made with an egress proxy gets a new allow-list; for one
         made without, the only rule that is accepted is that it reaches nothing."""
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        change = await read_model(request, ChangeNetwork)
-        everything, allow_out = wanted(change.allow_internet_access, rules_of(change), strict=True)
+        change = await read_model(request, shapes.ChangeNetwork)
+        everything, allow_out = wanted(change.allow_internet_access, change, strict=True)
         if sandbox.record.network or (everything and tenant.network):
             raise Fault(
                 400,
@@ -248,11 +233,10 @@ class Control:
         sandbox.record = replace(sandbox.record, deny_out=change.deny_out or ())
         return Response(status_code=204)
 
-    async def _fork(self, tenant: Tenant, request: Request, parts: Parts) -> Response:
-        sandbox = self._sandboxes.of(tenant, parts["sandboxID"])
-        how = await read_model(request, Fork)
+    async def _fork(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
+        how = await read_model(request, shapes.Fork)
         count, seconds = given_or(how.count, 1), given_or(how.timeout, DEFAULT_TIMEOUT_S)
-        answers: list[ForkAnswer] = []
+        answers: list[shapes.ForkAnswer] = []
         for one in await self._sandboxes.fork(tenant, sandbox, count, seconds):
             if isinstance(one, Sandbox):
                 answers.append({"sandbox": self._views.brief(one)})

@@ -8,48 +8,29 @@ from typing import Final, Literal
 
 from pydantic import BaseModel
 
-from sandbox_gym.e2b_server.control.shapes import (
-    Alias,
-    ChangeNetwork,
-    CreateSandbox,
-    FaultBody,
-    Fork,
-    ForkAnswer,
-    Gone,
-    MakeSnapshot,
-    MetricsQuery,
-    Pause,
-    PoolHealth,
-    Refresh,
-    Resume,
-    SandboxDetails,
-    SandboxMetric,
-    SandboxQuery,
-    SandboxView,
-    SnapshotQuery,
-    SnapshotView,
-    Timeout,
-)
+from sandbox_gym.e2b_server.control import shapes
 from sandbox_gym.server.openapi import Content, Header, Operation, Parameter, Reply, parameters_of
 from sandbox_gym.server.openapi.errors import BEFORE_ROUTING, RETRY_AFTER, Problem
 from sandbox_gym.server.openapi.operations import TEXT
 
 KEY: Final = ("api_key", "token")
-_FAULT: Final = (Content(FaultBody),)
+_FAULT: Final = (Content(shapes.FaultBody),)
 ALLOW: Final = Header("Allow", "The methods of this path.", {"type": "string"}, always=True)
 _NEXT: Final = Header("X-Next-Token", "Token of the next page; absent on the last page.", {"type": "string"})
 _IDEMPOTENT: Final = Parameter(
     "Idempotency-Key", "header", "A repeated key returns the same sandbox for ten minutes.", {"type": "string"}
 )
-_SOMETHING: Final = (Content(FaultBody | Problem), Content(str, TEXT))
+_SOMETHING: Final = (Content(shapes.FaultBody | Problem), Content(str, TEXT))
 
 FAULTS: Final[Mapping[int, Reply]] = {
     **BEFORE_ROUTING,
     400: Reply("The request is wrong.", _SOMETHING),
-    403: Reply("Not permitted for this tenant, or sent from a page of another site.", (Content(FaultBody | Problem),)),
+    403: Reply(
+        "Not permitted for this tenant, or sent from a page of another site.", (Content(shapes.FaultBody | Problem),)
+    ),
     405: Reply("The path has other methods than this one.", _FAULT, (ALLOW,)),
     429: Reply("Over a quota, or the pool is full.", _FAULT, (RETRY_AFTER,)),
-    502: Reply("The sandbox was lost during the request.", (Content(FaultBody | Gone),)),
+    502: Reply("The sandbox was lost during the request.", (Content(shapes.FaultBody | shapes.Gone),)),
     503: Reply("The server can't do it now; try again later.", _FAULT, (RETRY_AFTER,)),
     504: Reply("The operation timed out.", _FAULT),
     507: Reply("No disk space is left for files.", _FAULT),
@@ -57,9 +38,9 @@ FAULTS: Final[Mapping[int, Reply]] = {
 """Errors that any route of the pool may answer with, as `faults.fault_of` makes them."""
 NO_KEY: Final = Reply("The API key is missing or unknown.", _FAULT)
 BODY: Final[Mapping[int, Reply]] = {
-    408: Reply("The body did not arrive in time.", (Content(FaultBody | Problem),)),
+    408: Reply("The body did not arrive in time.", (Content(shapes.FaultBody | Problem),)),
     413: Reply("The body is too long.", _FAULT),
-    415: Reply("The body's content type is not JSON.", (Content(FaultBody | Problem),)),
+    415: Reply("The body's content type is not JSON.", (Content(shapes.FaultBody | Problem),)),
 }
 ABSENT: Final[Mapping[int, Reply]] = {404: Reply("This tenant has none with that id.", _FAULT)}
 CONFLICT: Final[Mapping[int, Reply]] = {409: Reply("Not possible in the sandbox's current state.", _FAULT)}
@@ -79,7 +60,7 @@ def declare(
     """An operation with the errors that any has. Ids of its path are parameters."""
     ids = tuple(
         Parameter(name, "path", "Its id or its name.", {"type": "string", "minLength": 1})
-        for name in ("sandboxID", "templateID", "alias", "buildID", "hash", "token")
+        for name in ("sandboxID", "templateID", "alias", "buildID", "hash")
         if "{" + name + "}" in path
     )
     return Operation(
@@ -97,69 +78,77 @@ def declare(
 
 
 _ONE: Final = "/sandboxes/{sandboxID}"
-_LISTED: Final = Reply("One page of the list.", (Content(list[SandboxDetails]),), (_NEXT,))
-_MADE: Final = Reply("It runs.", (Content(SandboxView),))
+_LISTED: Final = Reply("One page of the list.", (Content(list[shapes.SandboxDetails]),), (_NEXT,))
+_MADE: Final = Reply("It runs.", (Content(shapes.SandboxView),))
 HEALTH: Final = Operation(
     method="GET",
     path="/health",
     name="pool_health",
     summary="Check the pool's health.",
     tag="control",
-    replies={**FAULTS, 200: Reply("The pool is healthy.", (Content(PoolHealth),))},
+    replies={**FAULTS, 200: Reply("The pool is healthy.", (Content(shapes.PoolHealth),))},
 )
 CREATE: Final = declare(
     "create_sandbox", "POST", "/sandboxes", "Create a sandbox.",
-    {201: _MADE, **ABSENT, **CONFLICT}, CreateSandbox, more=(_IDEMPOTENT,),
+    {201: _MADE, **ABSENT, **CONFLICT}, shapes.CreateSandbox, more=(_IDEMPOTENT,),
 )  # fmt: skip
 LIST_RUNNING: Final = declare(
-    "list_running", "GET", "/sandboxes", "List running sandboxes.", {200: _LISTED}, query=SandboxQuery
+    "list_running", "GET", "/sandboxes", "List running sandboxes.", {200: _LISTED}, query=shapes.SandboxQuery
 )
 LIST: Final = declare(
-    "list_sandboxes", "GET", "/v2/sandboxes", "List sandboxes, paused ones too.", {200: _LISTED}, query=SandboxQuery
+    "list_sandboxes",
+    "GET",
+    "/v2/sandboxes",
+    "List sandboxes, paused ones too.",
+    {200: _LISTED},
+    query=shapes.SandboxQuery,
 )
 INFO: Final = declare(
-    "get_sandbox", "GET", _ONE, "Get one sandbox.", {200: Reply("The sandbox.", (Content(SandboxDetails),))}
+    "get_sandbox", "GET", _ONE, "Get one sandbox.", {200: Reply("The sandbox.", (Content(shapes.SandboxDetails),))}
 )
 KILL: Final = declare("kill_sandbox", "DELETE", _ONE, "Kill a sandbox for good.", DONE)
 CONNECT: Final = declare(
     "connect_sandbox", "POST", _ONE + "/connect", "Connect to a sandbox; resume it if it is paused.",
-    {200: Reply("It was running.", (Content(SandboxView),)), 201: _MADE, **CONFLICT}, Resume,
+    {200: Reply("It was running.", (Content(shapes.SandboxView),)), 201: _MADE, **CONFLICT}, shapes.Resume,
 )  # fmt: skip
 RESUME: Final = declare(
     "resume_sandbox", "POST", _ONE + "/resume", "Resume a paused sandbox; a running one is a conflict.",
-    {201: _MADE, **CONFLICT}, Resume,
+    {201: _MADE, **CONFLICT}, shapes.Resume,
 )  # fmt: skip
 TIMEOUT: Final = declare(
-    "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", DONE, Timeout
+    "set_timeout", "POST", _ONE + "/timeout", "Set how long a sandbox lives from now on.", DONE, shapes.Timeout
 )
-REFRESH: Final = declare("refresh_sandbox", "POST", _ONE + "/refreshes", "Extend a sandbox's life.", DONE, Refresh)
+REFRESH: Final = declare(
+    "refresh_sandbox", "POST", _ONE + "/refreshes", "Extend a sandbox's life.", DONE, shapes.Refresh
+)
 METRICS: Final = declare(
     "sandbox_metrics", "GET", _ONE + "/metrics", "Get a sandbox's use of CPU, memory and disk.",
-    {200: Reply("One entry for each measurement.", (Content(list[SandboxMetric]),))}, query=MetricsQuery,
+    {200: Reply("One entry for each measurement.", (Content(list[shapes.SandboxMetric]),))}, query=shapes.MetricsQuery,
 )  # fmt: skip
 PAUSE: Final = declare(
     "pause_sandbox", "POST", _ONE + "/pause", "Pause a sandbox: keep its files, and what runs.",
-    {**DONE, **CONFLICT}, Pause,
+    {**DONE, **CONFLICT}, shapes.Pause,
 )  # fmt: skip
 SNAPSHOT: Final = declare(
     "make_snapshot", "POST", _ONE + "/snapshots", "Snapshot a sandbox's files as a template; the sandbox goes on.",
-    {201: Reply("The snapshot.", (Content(SnapshotView),)), **CONFLICT}, MakeSnapshot,
+    {201: Reply("The snapshot.", (Content(shapes.SnapshotView),)), **CONFLICT}, shapes.MakeSnapshot,
 )  # fmt: skip
 FORK: Final = declare(
     "fork_sandbox", "POST", _ONE + "/fork", "Fork a sandbox: create others from its current state.",
-    {201: Reply("One sandbox or one error for each fork.", (Content(list[ForkAnswer]),)), **CONFLICT}, Fork,
+    {201: Reply("One sandbox or one error for each fork.", (Content(list[shapes.ForkAnswer]),)), **CONFLICT},
+    shapes.Fork,
 )  # fmt: skip
 NETWORK: Final = declare(
     "change_network", "PUT", _ONE + "/network", "Replace a sandbox's network rules.",
-    {**DONE, **CONFLICT}, ChangeNetwork,
+    {**DONE, **CONFLICT}, shapes.ChangeNetwork,
 )  # fmt: skip
 SNAPSHOTS: Final = declare(
     "list_snapshots", "GET", "/snapshots", "List snapshots that sandboxes can be created from.",
-    {200: Reply("One page of the list.", (Content(list[SnapshotView]),), (_NEXT,))}, query=SnapshotQuery,
+    {200: Reply("One page of the list.", (Content(list[shapes.SnapshotView]),), (_NEXT,))}, query=shapes.SnapshotQuery,
 )  # fmt: skip
 ALIAS: Final = declare(
     "get_alias", "GET", "/templates/aliases/{alias}", "Check whether a template exists.",
-    {200: Reply("It exists.", (Content(Alias),))},
+    {200: Reply("It exists.", (Content(shapes.Alias),))},
 )  # fmt: skip
 DELETE_TEMPLATE: Final = declare(
     "delete_template", "DELETE", "/templates/{templateID}", "Delete a snapshot, or a template.", DONE

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from sandbox_gym.e2b_server.control.network_rules import ALL
 from sandbox_gym.e2b_server.control.shapes import NetworkView, SandboxDetails, SandboxMetric, SandboxView, SnapshotView
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
 from sandbox_gym.e2b_server.sandboxes.records import Image
@@ -14,6 +13,7 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import Sample, Sandbox
 
 ENVD_VERSION: Final = "0.6.4"
 CLIENT_ID: Final = "sandbox-gym"
+ALL: Final = "0.0.0.0/0"
 
 
 class Views:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -214,8 +214,7 @@ def _last(fault: Fault) -> bytes:
     return frame({"error": error_of(fault)}, _END)
 
 
-Unary = Callable[[Request, Document], Awaitable[Mapping[str, object]]]
-Streaming = Callable[[Request], Awaitable[Response]]
+Method = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,39 +227,29 @@ class Call(Generic[M]):
     summary: str
     stream: bool = False
 
-    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Unary]:
+    def by(self, method: Callable[[Request, M], Awaitable[Mapping[str, object]]]) -> tuple[str, Method]:
         """The method's name and handler; the message is checked first."""
 
-        async def answer(request: Request, message: Document) -> Mapping[str, object]:
-            return await method(request, checked(self.takes, message))
+        async def answer(request: Request) -> Response:
+            size = int(request.headers.get("content-length", LARGE))  # the server has checked it
+            seconds = timeout_of(request)
+            with _room(request, size):
+                message = await read_object(request, min(size, MAX_MESSAGE))
+                with anyio.fail_after(seconds + 1 if seconds else 600):
+                    return as_json(await method(request, checked(self.takes, message)))
 
         return self.name, answer
 
-    def streamed_by(self, method: Streaming) -> tuple[str, Streaming]:
+    def streamed_by(self, method: Method) -> tuple[str, Method]:
         """The method's name and handler, which reads its messages itself."""
         return self.name, method
 
 
-async def answer_method(
-    request: Request,
-    service: str,
-    method: str,
-    unary: Sequence[tuple[str, Unary]],
-    streams: Sequence[tuple[str, Streaming]],
-) -> Response:
+async def answer_method(request: Request, service: str, method: str, methods: Mapping[str, Method]) -> Response:
     """Call the method of that name; a 501 where there is none."""
     try:
-        for name, stream in streams:
-            if name == method:
-                return await stream(request)
-        for name, call in unary:
-            if name == method:
-                size = int(request.headers.get("content-length", LARGE))  # the server has checked it
-                seconds = timeout_of(request)
-                with _room(request, size):
-                    message = await read_object(request, min(size, MAX_MESSAGE))
-                    with anyio.fail_after(seconds + 1 if seconds else 600):
-                        return as_json(await call(request, message))
-        raise Fault(501, f"no method {service}/{method[:40]}")
+        if method not in methods:
+            raise Fault(501, f"no method {service}/{method[:40]}")
+        return await methods[method](request)
     except Exception as error:
         return error_reply(request, fault_of(error))

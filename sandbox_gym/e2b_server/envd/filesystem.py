@@ -15,22 +15,9 @@ from starlette.responses import Response
 
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH, checked
 from sandbox_gym.e2b_server.envd import routes as declared
+from sandbox_gym.e2b_server.envd import shapes
 from sandbox_gym.e2b_server.envd.connect_rpc import Document, answer_method, ping_of, read_opening, stream_reply
 from sandbox_gym.e2b_server.envd.file_driver import FileDriver
-from sandbox_gym.e2b_server.envd.shapes import (
-    AtPath,
-    Change,
-    Changes,
-    Entries,
-    Entry,
-    EntryReply,
-    ListFolder,
-    MoveEntry,
-    NamedWatcher,
-    Nothing,
-    WatcherMade,
-    WatchFolder,
-)
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.processes import Work, number, text_of
 from sandbox_gym.errors import BoxLost
@@ -57,7 +44,7 @@ class Filesystem:
         self._work, self._files = work, files
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = [
+        methods = [
             declared.STAT.by(partial(self._at, operation="stat")),
             declared.MAKE_DIR.by(partial(self._at, operation="make_dir")),
             declared.MOVE.by(self._move),
@@ -66,30 +53,30 @@ class Filesystem:
             declared.CREATE_WATCHER.by(self._create_watcher),
             declared.WATCHER_EVENTS.by(self._watcher_events),
             declared.REMOVE_WATCHER.by(self._remove_watcher),
+            declared.WATCH_DIR.streamed_by(self._watch_dir),
         ]
-        streams = [declared.WATCH_DIR.streamed_by(self._watch_dir)]
-        return await answer_method(request, declared.FILESYSTEM, method, unary, streams)
+        return await answer_method(request, declared.FILESYSTEM, method, dict(methods))
 
-    async def _at(self, request: Request, asked: AtPath, operation: str) -> EntryReply:
+    async def _at(self, request: Request, asked: shapes.AtPath, operation: str) -> shapes.EntryReply:
         reply, _ = await self._files.call({"op": operation, "path": asked.path})
         return {"entry": entry_of(reply.get("entry"))}
 
-    async def _move(self, request: Request, asked: MoveEntry) -> EntryReply:
+    async def _move(self, request: Request, asked: shapes.MoveEntry) -> shapes.EntryReply:
         reply, _ = await self._files.call({"op": "move", "path": asked.source, "target": asked.destination})
         return {"entry": entry_of(reply.get("entry"))}
 
-    async def _remove(self, request: Request, asked: AtPath) -> Nothing:
+    async def _remove(self, request: Request, asked: shapes.AtPath) -> shapes.Nothing:
         await self._files.call({"op": "remove", "path": asked.path})
         return {}
 
-    async def _list(self, request: Request, asked: ListFolder) -> Entries:
+    async def _list(self, request: Request, asked: shapes.ListFolder) -> shapes.Entries:
         _, body = await self._files.call({"op": "list", "path": asked.path, "depth": asked.depth or 1})
         found = _parsed(body)
         return {"entries": [entry_of(one) for one in found] if isinstance(found, list) else []}
 
     # -- watches
 
-    async def _open(self, asked: WatchFolder, *, lasting: bool) -> Stream:
+    async def _open(self, asked: shapes.WatchFolder, *, lasting: bool) -> Stream:
         flags = {"recursive": asked.recursive is True, "entries": asked.include_entry is True}
         _, stream = await self._files.envd.open({"op": "watch", "path": asked.path, **flags}, lasting=lasting)
         return stream
@@ -107,7 +94,7 @@ class Filesystem:
         message, seconds = await read_opening(request)
 
         async def events() -> AsyncGenerator[Document, None]:
-            stream = await self._open(checked(WatchFolder, message), lasting=False)
+            stream = await self._open(checked(shapes.WatchFolder, message), lasting=False)
             try:
                 yield {"start": {}}
                 deadline = time.monotonic() + (seconds or WATCH_S)
@@ -121,35 +108,35 @@ class Filesystem:
 
         return stream_reply(events, _PING, ping_of(request))
 
-    async def _create_watcher(self, request: Request, asked: WatchFolder) -> WatcherMade:
+    async def _create_watcher(self, request: Request, asked: shapes.WatchFolder) -> shapes.WatcherMade:
         stream = await self._open(asked, lasting=True)
         watcher_id = new_id("w")
         self._work.watches[watcher_id] = stream
         return {"watcherId": watcher_id}
 
-    def _watch(self, asked: NamedWatcher) -> Stream:
+    def _watch(self, asked: shapes.NamedWatcher) -> Stream:
         found = self._work.watches.get(asked.watcher_id)
         if found is None:
             raise Fault(404, f"watcher {asked.watcher_id[:40]} not found")
         return found
 
-    async def _watcher_events(self, request: Request, asked: NamedWatcher) -> Changes:
+    async def _watcher_events(self, request: Request, asked: shapes.NamedWatcher) -> shapes.Changes:
         stream = self._watch(asked)
         await stream.envd.call({"op": "ping"})  # the reply to this comes after every event that happened before it
         return {"events": [change_of(_parsed(body)) for body in await stream.take()]}
 
-    async def _remove_watcher(self, request: Request, asked: NamedWatcher) -> Nothing:
+    async def _remove_watcher(self, request: Request, asked: shapes.NamedWatcher) -> shapes.Nothing:
         stream = self._watch(asked)
         del self._work.watches[asked.watcher_id]
         await self._close(stream)
         return {}
 
 
-def entry_of(entry: object) -> Entry:
+def entry_of(entry: object) -> shapes.Entry:
     """An entry of the sandbox's reply in envd's form, every field checked. Raises BoxLost."""
     if not isinstance(entry, dict):
         raise BoxLost("the sandbox's reply has no entry")
-    view: Entry = {
+    view: shapes.Entry = {
         "name": text_of(entry, "name"),
         "path": text_of(entry, "path", MAX_PATH),
         "size": str(max(0, number(entry, "size"))),
@@ -186,11 +173,11 @@ def _parsed(body: bytes) -> object:
         raise BoxLost("the sandbox sent files that are no JSON") from None
 
 
-def change_of(event: object) -> Change:
+def change_of(event: object) -> shapes.Change:
     """One event of a watch, every field checked. Raises BoxLost."""
     header = event if isinstance(event, dict) else {}
     kind = _KINDS.get(text_of(header, "kind"), "EVENT_TYPE_UNSPECIFIED")
-    change: Change = {"name": text_of(header, "name", MAX_PATH), "type": kind}
+    change: shapes.Change = {"name": text_of(header, "name", MAX_PATH), "type": kind}
     entry = header.get("entry")
     if isinstance(entry, dict):
         change["entry"] = entry_of(entry)

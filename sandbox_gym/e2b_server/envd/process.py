@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from sandbox_gym.e2b_server.control.shapes import checked
 from sandbox_gym.e2b_server.envd import routes as declared
+from sandbox_gym.e2b_server.envd import shapes
 from sandbox_gym.e2b_server.envd.connect_rpc import (
     Document,
     answer_method,
@@ -26,24 +27,8 @@ from sandbox_gym.e2b_server.envd.connect_rpc import (
     stream_reply,
     timeout_of,
 )
-from sandbox_gym.e2b_server.envd.shapes import (
-    Empty,
-    Input,
-    InputMessage,
-    Nothing,
-    OneProcess,
-    ProcessConfig,
-    ProcessView,
-    Selector,
-    SendInput,
-    SendSignal,
-    StartProcess,
-    Terminal,
-    UpdateProcess,
-)
-from sandbox_gym.e2b_server.envd.shapes import Processes as Listed
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.processes import Config, Event, RunningProcess, Work, number
+from sandbox_gym.e2b_server.sandboxes.processes import Event, ProcessConfig, RunningProcess, Work, number
 from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import log_failure
@@ -78,19 +63,17 @@ class Processes:
         self._envd, self._user = envd, user
 
     async def answer(self, request: Request, method: str) -> Response:
-        unary = [
+        methods = [
             declared.LIST_PROCESSES.by(self._list),
             declared.UPDATE.by(self._update),
             declared.SEND_INPUT.by(self._send_input),
             declared.SEND_SIGNAL.by(self._send_signal),
             declared.CLOSE_STDIN.by(self._close_stdin),
-        ]
-        streams = [
             declared.STREAM_INPUT.streamed_by(self._stream_input),
             declared.START.streamed_by(partial(self._stream, method=method)),
             declared.CONNECT_PROCESS.streamed_by(partial(self._stream, method=method)),
         ]
-        return await answer_method(request, declared.PROCESS, method, unary, streams)
+        return await answer_method(request, declared.PROCESS, method, dict(methods))
 
     # -- streams
 
@@ -99,9 +82,9 @@ class Processes:
 
         async def events() -> AsyncGenerator[Document, None]:
             if method == "Start":
-                process, received = await self.start(checked(StartProcess, message), seconds)
+                process, received = await self.start(checked(shapes.StartProcess, message), seconds)
             else:
-                process = self._process(checked(OneProcess, message).process)
+                process = self._process(checked(shapes.OneProcess, message).process)
                 received = process.listen()
             # the sandbox kills the process at its timeout and reports that a little later
             within_s = (seconds + (5.0 if method == "Start" else 0.0)) if seconds else STREAM_S
@@ -111,23 +94,23 @@ class Processes:
         return stream_reply(events, _PING, ping_of(request))
 
     async def start(
-        self, asked: StartProcess, seconds: float
+        self, asked: shapes.StartProcess, seconds: float
     ) -> tuple[RunningProcess, MemoryObjectReceiveStream[Event]]:
-        size = _size(asked.pty)
-        config = _config(asked)
+        command, size = asked.process, _size(asked.pty)
+        config: ProcessConfig = {"cmd": command.cmd, "args": command.args or [], "envs": command.envs or {}}
+        if command.cwd:
+            config["cwd"] = command.cwd
         request = {
+            **config,
             "op": "start",
-            "cmd": config.cmd,
-            "args": list(config.args),
-            "envs": dict(config.envs),
-            "cwd": config.cwd or self._sandbox.record.workdir,
+            "cwd": command.cwd or self._sandbox.record.workdir,
             "stdin": asked.stdin is not False or size is not None,
             "size": size,
             "timeout_s": seconds,
             "base": base_environment(self._sandbox, self._user),
         }
         reply, stream = await self._envd.open(request, lasting=True)
-        process = RunningProcess(number(reply, "pid"), config, stream)
+        process = RunningProcess(number(reply, "pid"), config, stream, tag=asked.tag or None, pty=size is not None)
         received = process.listen()
         self._work.processes[process.pid] = process
         if self._work.suspended:
@@ -150,7 +133,7 @@ class Processes:
         with anyio.fail_after(seconds + 1 if seconds else STREAM_S):
             process: RunningProcess | None = None
             async for message in read_messages(request):
-                one = checked(InputMessage, message)
+                one = checked(shapes.InputMessage, message)
                 event = one.event or one
                 if event.start is not None:
                     process = self._process(event.start.process)
@@ -166,48 +149,48 @@ class Processes:
 
     # -- calls
 
-    async def _list(self, request: Request, asked: Empty) -> Listed:
+    async def _list(self, request: Request, asked: shapes.Empty) -> shapes.Processes:
         return {"processes": [_view(process) for process in self._work.processes.values()]}
 
-    async def _update(self, request: Request, asked: UpdateProcess) -> Nothing:
+    async def _update(self, request: Request, asked: shapes.UpdateProcess) -> shapes.Nothing:
         size = _size(asked.pty)
         if size is not None:
             process = self._process(asked.process)
             await process.envd.call({"op": "resize", "pid": process.pid, "size": size})
         return {}
 
-    async def _send_input(self, request: Request, asked: SendInput) -> Nothing:
+    async def _send_input(self, request: Request, asked: shapes.SendInput) -> shapes.Nothing:
         await self._put(self._process(asked.process), asked.input, timeout_of(request) or INPUT_S)
         return {}
 
-    async def _put(self, process: RunningProcess, given: Input, within_s: float) -> None:
+    async def _put(self, process: RunningProcess, given: shapes.Input, within_s: float) -> None:
         data = given.pty if given.pty is not None else given.stdin
         if data is None:
             return
-        if (given.pty is not None) != process.config.pty:
+        if (given.pty is not None) != process.pty:
             raise Fault(400, "the process has a terminal" if given.pty is None else "the process has no terminal")
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             await process.envd.ask({"op": "input", "pid": process.pid}, piece, within_s=within_s)
 
-    async def _send_signal(self, request: Request, asked: SendSignal) -> Nothing:
+    async def _send_signal(self, request: Request, asked: shapes.SendSignal) -> shapes.Nothing:
         number = int(_SIGNALS[asked.signal])
         process = self._process(asked.process)
         await process.envd.call({"op": "signal", "pid": process.pid, "number": number})
         return {}
 
-    async def _close_stdin(self, request: Request, asked: OneProcess) -> Nothing:
+    async def _close_stdin(self, request: Request, asked: shapes.OneProcess) -> shapes.Nothing:
         process = self._process(asked.process)
         await process.envd.call({"op": "end_input", "pid": process.pid})
         return {}
 
-    def _process(self, selector: Selector) -> RunningProcess:
+    def _process(self, selector: shapes.Selector) -> RunningProcess:
         """The process that a selector names. Raises Fault 404."""
         pid, tag = selector.pid, selector.tag
         if pid is not None and pid in self._work.processes:
             return self._work.processes[pid]
         if tag is not None:
-            found = [process for process in self._work.processes.values() if process.config.tag == tag]
+            found = [process for process in self._work.processes.values() if process.tag == tag]
             if found:
                 return found[0]
         raise Fault(404, f"process with {'tag' if tag is not None else 'pid'} {str(tag or pid)[:40]} not found")
@@ -251,28 +234,12 @@ def _end(header: Mapping[str, object]) -> dict[str, object]:
     return {**end, "exitCode": code, "error": status} if code else end
 
 
-def _config(asked: StartProcess) -> Config:
-    command = asked.process
-    return Config(
-        command.cmd,
-        tuple(command.args or ()),
-        command.envs or {},
-        cwd=command.cwd or None,
-        tag=asked.tag or None,
-        pty=asked.pty is not None,
-    )
-
-
-def _size(terminal: Terminal | None) -> tuple[int, int] | None:
+def _size(terminal: shapes.Terminal | None) -> tuple[int, int] | None:
     return None if terminal is None else (terminal.size.rows, terminal.size.cols)
 
 
-def _view(process: RunningProcess) -> ProcessView:
-    config = process.config
-    shown: ProcessConfig = {"cmd": config.cmd, "args": list(config.args), "envs": dict(config.envs)}
-    if config.cwd is not None:
-        shown["cwd"] = config.cwd
-    view: ProcessView = {"pid": process.pid, "config": shown}
-    if config.tag is not None:
-        view["tag"] = config.tag
+def _view(process: RunningProcess) -> shapes.ProcessView:
+    view: shapes.ProcessView = {"pid": process.pid, "config": process.config}
+    if process.tag is not None:
+        view["tag"] = process.tag
     return view

@@ -6,7 +6,7 @@ Requests name their sandbox by host (`<port>-<sandbox>.<domain>`) or by the rout
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -14,35 +14,13 @@ from typing_extensions import TypedDict
 from sandbox_gym.e2b_server.access import ENVD_PORT, ID_HEADER, INTERPRETER_PORT, PORT_HEADER
 from sandbox_gym.e2b_server.control.routes import ALLOW, BODY, FAULTS
 from sandbox_gym.e2b_server.control.shapes import MAX_PATH, ContextView, Execute, FaultBody, Gone, MakeContext
+from sandbox_gym.e2b_server.envd import shapes
 from sandbox_gym.e2b_server.envd.connect_rpc import Call
-from sandbox_gym.e2b_server.envd.shapes import (
-    AtPath,
-    Changes,
-    Empty,
-    Entries,
-    EntryReply,
-    EnvdMetrics,
-    FileMade,
-    InputMessage,
-    ListFolder,
-    MoveEntry,
-    NamedWatcher,
-    Nothing,
-    OneProcess,
-    Processes,
-    SendInput,
-    SendSignal,
-    StartProcess,
-    UpdateProcess,
-    WatcherMade,
-    WatchFolder,
-)
 from sandbox_gym.server.openapi import Content, Operation, Parameter, Reply
 from sandbox_gym.server.openapi.errors import RETRY_AFTER, Problem
 
 FILESYSTEM: Final = "filesystem.Filesystem"
 PROCESS: Final = "process.Process"
-M = TypeVar("M", bound=BaseModel)
 _STREAM: Final = "application/connect+json"
 
 
@@ -53,25 +31,32 @@ class ConnectError(TypedDict):
     message: str
 
 
-STAT: Final = Call("Stat", AtPath, EntryReply, "Get an entry's metadata.")
-MAKE_DIR: Final = Call("MakeDir", AtPath, EntryReply, "Make a directory and its parents.")
-MOVE: Final = Call("Move", MoveEntry, EntryReply, "Rename an entry.")
-LIST_DIR: Final = Call("ListDir", ListFolder, Entries, "List a directory.")
-REMOVE: Final = Call("Remove", AtPath, Nothing, "Remove an entry and everything in it.")
+STAT: Final = Call("Stat", shapes.AtPath, shapes.EntryReply, "Get an entry's metadata.")
+MAKE_DIR: Final = Call("MakeDir", shapes.AtPath, shapes.EntryReply, "Make a directory and its parents.")
+MOVE: Final = Call("Move", shapes.MoveEntry, shapes.EntryReply, "Rename an entry.")
+LIST_DIR: Final = Call("ListDir", shapes.ListFolder, shapes.Entries, "List a directory.")
+REMOVE: Final = Call("Remove", shapes.AtPath, shapes.Nothing, "Remove an entry and everything in it.")
 CREATE_WATCHER: Final = Call(
-    "CreateWatcher", WatchFolder, WatcherMade, "Create a watcher of a directory, whose events are fetched later."
+    "CreateWatcher",
+    shapes.WatchFolder,
+    shapes.WatcherMade,
+    "Create a watcher of a directory, whose events are fetched later.",
 )
-WATCHER_EVENTS: Final = Call("GetWatcherEvents", NamedWatcher, Changes, "Get a watcher's events since the last call.")
-REMOVE_WATCHER: Final = Call("RemoveWatcher", NamedWatcher, Nothing, "End a watch.")
-WATCH_DIR: Final = Call("WatchDir", WatchFolder, None, "Watch a directory as a stream of events.", stream=True)
-LIST_PROCESSES: Final = Call("List", Empty, Processes, "Processes that run.")
-UPDATE: Final = Call("Update", UpdateProcess, Nothing, "Resize a terminal.")
-SEND_INPUT: Final = Call("SendInput", SendInput, Nothing, "Send input to a process.")
-SEND_SIGNAL: Final = Call("SendSignal", SendSignal, Nothing, "Send a signal to a process.")
-CLOSE_STDIN: Final = Call("CloseStdin", OneProcess, Nothing, "Close a process's standard input.")
-START: Final = Call("Start", StartProcess, None, "Start a process and stream its events.", stream=True)
-CONNECT_PROCESS: Final = Call("Connect", OneProcess, None, "Connect to a process and stream its events.", stream=True)
-STREAM_INPUT: Final = Call("StreamInput", InputMessage, None, "Stream input to a process.", stream=True)
+WATCHER_EVENTS: Final = Call(
+    "GetWatcherEvents", shapes.NamedWatcher, shapes.Changes, "Get a watcher's events since the last call."
+)
+REMOVE_WATCHER: Final = Call("RemoveWatcher", shapes.NamedWatcher, shapes.Nothing, "End a watch.")
+WATCH_DIR: Final = Call("WatchDir", shapes.WatchFolder, None, "Watch a directory as a stream of events.", stream=True)
+LIST_PROCESSES: Final = Call("List", shapes.Empty, shapes.Processes, "Processes that run.")
+UPDATE: Final = Call("Update", shapes.UpdateProcess, shapes.Nothing, "Resize a terminal.")
+SEND_INPUT: Final = Call("SendInput", shapes.SendInput, shapes.Nothing, "Send input to a process.")
+SEND_SIGNAL: Final = Call("SendSignal", shapes.SendSignal, shapes.Nothing, "Send a signal to a process.")
+CLOSE_STDIN: Final = Call("CloseStdin", shapes.OneProcess, shapes.Nothing, "Close a process's standard input.")
+START: Final = Call("Start", shapes.StartProcess, None, "Start a process and stream its events.", stream=True)
+CONNECT_PROCESS: Final = Call(
+    "Connect", shapes.OneProcess, None, "Connect to a process and stream its events.", stream=True
+)
+STREAM_INPUT: Final = Call("StreamInput", shapes.InputMessage, None, "Stream input to a process.", stream=True)
 
 
 def _routed(port: int) -> tuple[Parameter, ...]:
@@ -109,31 +94,20 @@ def _errors(statuses: tuple[int, ...]) -> dict[int, Reply]:
     }
 
 
-def _call(service: str, call: Call[M]) -> Operation:
+def _call(service: str, call: Call[Any]) -> Operation:
     contents = (Content(None, _STREAM),) if call.stream else (Content(call.gives),)
-    bodies = (Content(None, _STREAM),) if call.stream else (Content(call.takes),)
     note = " Frames of a flag byte, a big-endian u32 length and JSON; flag 2 ends the stream." if call.stream else ""
-    return Operation(
-        method="POST",
-        path=f"/{service}/{call.name}",
-        name=f"{service.partition('.')[0]}_{call.name}",
-        summary=call.summary,
-        description=f"Connect's JSON codec.{note}",
-        tag=service,
-        security=("access_token",),
-        bodies=bodies,
-        body_required=False,
-        parameters=(*_routed(ENVD_PORT), *_CONNECT),
-        replies={
-            **_ENVD,
-            **BODY,
+    said = "Events as frames, then success or an error." if call.stream else "The method's result."
+    return _envd(
+        f"{service.partition('.')[0]}_{call.name}", "POST", f"/{service}/{call.name}", call.summary,
+        {
             **_errors((400, 408, 409, 413, 415, 429, 501, 503, 504, 507)),
             405: Reply("Methods are called with POST.", (Content(ConnectError),), (ALLOW,)),
-            200: Reply(
-                "Events as frames, then success or an error." if call.stream else "The method's result.", contents
-            ),
+            200: Reply(said, contents),
         },
-    )
+        bodies=(Content(None, _STREAM),) if call.stream else (Content(call.takes),),
+        parameters=_CONNECT, tag=service, description=f"Connect's JSON codec.{note}",
+    )  # fmt: skip
 
 
 _CONNECT: Final = (
@@ -167,10 +141,12 @@ def _envd(
     bodies: tuple[Content, ...] = (),
     parameters: tuple[Parameter, ...] = (),
     security: tuple[str, ...] = ("access_token",),
+    tag: str = "envd",
+    description: str = "",
 ) -> Operation:
     return Operation(
-        method=method, path=path, name=name, summary=summary, tag="envd", security=security, bodies=bodies,
-        body_required=False, parameters=(*_routed(ENVD_PORT), *parameters),
+        method=method, path=path, name=name, summary=summary, description=description, tag=tag, security=security,
+        bodies=bodies, body_required=False, parameters=(*_routed(ENVD_PORT), *parameters),
         replies={
             **_ENVD, **(BODY if bodies else {}),
             405: Reply("The path has other methods.", (Content(ConnectError | FaultBody),), (ALLOW,)), **replies,
@@ -182,7 +158,7 @@ ENVD: Final = (
     _envd("envd_health", "GET", "/health", "Check a sandbox's health.",
           {204: Reply("The sandbox is healthy.")}, security=()),
     _envd("envd_metrics", "GET", "/metrics", "Get the sandbox's use of CPU, memory and disk.",
-          {200: Reply("Its use.", (Content(EnvdMetrics),))}),
+          {200: Reply("Its use.", (Content(shapes.EnvdMetrics),))}),
     _envd("envd_envs", "GET", "/envs", "Get the environment variables that every process starts with.",
           {200: Reply("Variables.", (Content(dict[str, str]),))}),
     _envd("read_file", "GET", "/files", "Read a file.",
@@ -192,26 +168,15 @@ ENVD: Final = (
            409: Reply("The path is not a file.", (Content(FaultBody),))},
           parameters=_FILE),
     _envd("write_file", "POST", "/files", "Write whole files: one as the body, or several as a form.",
-          {200: Reply("The files were written.", (Content(list[FileMade]),)),
+          {200: Reply("The files were written.", (Content(list[shapes.FileMade]),)),
            409: Reply("The path is not a file.", (Content(FaultBody),))},
           bodies=(Content(None, _BYTES), Content(None, "multipart/form-data")), parameters=_FILE),
-    _call(FILESYSTEM, STAT),
-    _call(FILESYSTEM, MAKE_DIR),
-    _call(FILESYSTEM, MOVE),
-    _call(FILESYSTEM, LIST_DIR),
-    _call(FILESYSTEM, REMOVE),
-    _call(FILESYSTEM, CREATE_WATCHER),
-    _call(FILESYSTEM, WATCHER_EVENTS),
-    _call(FILESYSTEM, REMOVE_WATCHER),
-    _call(FILESYSTEM, WATCH_DIR),
-    _call(PROCESS, LIST_PROCESSES),
-    _call(PROCESS, UPDATE),
-    _call(PROCESS, SEND_INPUT),
-    _call(PROCESS, SEND_SIGNAL),
-    _call(PROCESS, CLOSE_STDIN),
-    _call(PROCESS, START),
-    _call(PROCESS, CONNECT_PROCESS),
-    _call(PROCESS, STREAM_INPUT),
+    *(_call(FILESYSTEM, one) for one in (
+        STAT, MAKE_DIR, MOVE, LIST_DIR, REMOVE, CREATE_WATCHER, WATCHER_EVENTS, REMOVE_WATCHER, WATCH_DIR
+    )),
+    *(_call(PROCESS, one) for one in (
+        LIST_PROCESSES, UPDATE, SEND_INPUT, SEND_SIGNAL, CLOSE_STDIN, START, CONNECT_PROCESS, STREAM_INPUT
+    )),
 )  # fmt: skip
 """All operations of envd."""
 
@@ -257,3 +222,5 @@ DELETE_CONTEXT: Final = _interpreter(
 RESTART_CONTEXT: Final = _interpreter(
     "restart_context", "POST", "/contexts/{context_id}/restart", "Restart a context.", {204: Reply("Done.")}
 )
+INTERPRETER: Final = (INTERPRETER_HEALTH, EXECUTE, MAKE_CONTEXT, CONTEXTS, DELETE_CONTEXT, RESTART_CONTEXT)
+"""All operations of the code interpreter."""

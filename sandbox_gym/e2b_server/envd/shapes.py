@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictI
 from typing_extensions import TypedDict
 
 from sandbox_gym.e2b_server.control.shapes import Asked, Path, Text, Variables
+from sandbox_gym.e2b_server.sandboxes.processes import ProcessConfig
 
 MAX_ARGS: Final = 1000
 MAX_COMMAND: Final = 1 << 20
@@ -219,15 +220,6 @@ class SendSignal(OneProcess):
 
     # by name or by number; client generators can't express one enum of both
     signal: Literal["SIGNAL_SIGTERM", "SIGNAL_SIGKILL"] | Literal[15, 9]
-
-
-class ProcessConfig(TypedDict):
-    """A process's command, arguments and environment."""
-
-    cmd: str
-    args: list[str]
-    envs: dict[str, str]
-    cwd: NotRequired[str]
 
 
 class ProcessView(TypedDict):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NotRequired, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from typing_extensions import TypedDict
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.sandbox.channel.envd import FOREVER_S, Envd, Stream
@@ -25,23 +26,20 @@ Event = tuple[Mapping[str, object], bytes]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """A process's command, arguments, environment and folder."""
+class ProcessConfig(TypedDict):
+    """A process's command, arguments and environment."""
 
     cmd: str
-    args: tuple[str, ...]
-    envs: Mapping[str, str]
-    cwd: str | None = None
-    tag: str | None = None
-    pty: bool = False
+    args: list[str]
+    envs: dict[str, str]
+    cwd: NotRequired[str]
 
 
 class RunningProcess:
     """One process. `run` passes its events to all listeners until it ends."""
 
-    def __init__(self, pid: int, config: Config, stream: Stream) -> None:
-        self.pid, self.config = pid, config
+    def __init__(self, pid: int, config: ProcessConfig, stream: Stream, *, tag: str | None, pty: bool) -> None:
+        self.pid, self.config, self.tag, self.pty = pid, config, tag, pty
         self.stream, self.envd = stream, stream.envd
         self._listeners: list[MemoryObjectSendStream[Event]] = []
         self.lost = self.paused = False

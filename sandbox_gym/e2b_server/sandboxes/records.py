@@ -16,23 +16,13 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRecord:
-    """What is known of a sandbox besides its box. Times in seconds since the epoch."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a client chose of a sandbox, which holds for its life."""
 
-    sandbox_id: str
-    tenant: str
-    template: str
-    """The name in the request."""
-    template_id: str = field(default="", kw_only=True)
-    """What the name stood for; empty for an image."""
-    image: str
-    token: str
-    traffic_token: str
-    public_traffic: bool
-    secure: bool = field(default=True, kw_only=True)
+    public_traffic: bool = True
+    secure: bool = True
     """Whether cells need a token where other ports need none."""
-    started_at: float
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     auto_pause: bool = False
@@ -42,20 +32,37 @@ class SandboxRecord:
     """The Host header that programs at its ports see, with ${PORT} for the port; empty for the client's own."""
     https_ports: Sequence[int] = ()
     """Where programs speak HTTPS, to the proxy as to clients."""
+    deny_out: Sequence[str] = ()
+    """What its client asked to deny, for its client alone: `network` and `allow_out` say what holds."""
+    timeout_s: int = 300
+    """Its lifetime, and that after an automatic resume."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxRecord(Wishes):
+    """What is known of a sandbox besides its box. Times in seconds since the epoch."""
+
+    sandbox_id: str
+    tenant: str
+    template: str
+    """The name in the request."""
+    template_id: str = ""
+    """What the name stood for; empty for an image."""
+    image: str
+    token: str
+    traffic_token: str
+    public_traffic: bool  # a record without it is none
+    started_at: float
     network: bool = False
     """Whether it has the machine's network."""
     allow_out: Sequence[str] | None = None
     """What it may reach through its egress proxy; None: it has no proxy."""
-    deny_out: Sequence[str] = ()
-    """What its client asked to deny, for its client alone: `network` and `allow_out` say what holds."""
     workdir: str = ""
     """Where its processes begin; empty: at home."""
     user: str = ""
     """Whom a request stands for that names no user; empty: the usual one."""
     rooted: bool = False
     """Commands have run as its root, or as that of what it was made from: its files are to be trusted as its tenant."""
-    timeout_s: int = 300
-    """Its lifetime after an automatic resume."""
     snapshot_id: str = ""
     """The snapshot that a paused sandbox is resumed from."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 import anyio
 
 from sandbox_gym.e2b_server.faults import Fault
 from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
-from sandbox_gym.e2b_server.sandboxes.records import Image, Made, SandboxRecord
+from sandbox_gym.e2b_server.sandboxes.records import Image, Made, SandboxRecord, Wishes
 from sandbox_gym.e2b_server.sandboxes.templates import DEFAULT_TAG, ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
@@ -78,26 +78,15 @@ class Sandbox:
         return self.work is not None
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRequest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxRequest(Wishes):
     """A client's request for a sandbox, checked."""
 
     template: str
-    timeout_s: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    auto_pause: bool = False
-    auto_pause_memory: bool = True
-    auto_resume: bool = False
-    public_traffic: bool = True
-    secure: bool = True
     network: bool = False
     """Everything that the tenant may reach."""
     allow_out: Sequence[str] = ()
     """Unless empty: only these entries."""
-    deny_out: Sequence[str] = ()
-    mask_host: str = ""
-    https_ports: Sequence[int] = ()
 
 
 def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image | None = None) -> Sandbox:
@@ -105,7 +94,9 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
     now = time.time()
     network, made = granted(tenant, asked.network, asked.allow_out), kept.made if kept is not None else Made()
     name = asked.template or "base"
+    wishes: dict[str, Any] = {one.name: getattr(asked, one.name) for one in fields(Wishes)}
     record = SandboxRecord(
+        **{**wishes, "env": {**made.env, **asked.env}},
         sandbox_id=new_id("i"),
         tenant=tenant.name,
         template=name.removesuffix(DEFAULT_TAG) if kept is None else name,
@@ -113,30 +104,21 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         image=image,
         token=new_id("", 40),
         traffic_token=new_id("", 40),
-        public_traffic=asked.public_traffic,
-        secure=asked.secure,
         started_at=now,
-        mask_host=asked.mask_host,
-        https_ports=asked.https_ports,
         network=network.machine,
         allow_out=network.allow,
-        deny_out=asked.deny_out,
-        metadata=asked.metadata,
-        env={**made.env, **asked.env},
         workdir=made.workdir,
         user=made.user,
         rooted=kept is not None and kept.rooted,
-        auto_pause=asked.auto_pause,
-        auto_pause_memory=asked.auto_pause_memory,
-        auto_resume=asked.auto_resume,
-        timeout_s=asked.timeout_s,
     )
     return Sandbox(record, end_at=now + asked.timeout_s)
 
 
 def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
     """As its parent, and not opened yet. Raises Fault 403."""
-    asked = SandboxRequest(parent.template, timeout_s, network=parent.network, allow_out=parent.allow_out or ())
+    asked = SandboxRequest(
+        template=parent.template, timeout_s=timeout_s, network=parent.network, allow_out=parent.allow_out or ()
+    )
     fork = new_sandbox(tenant, asked, parent.image)
     own = ("sandbox_id", "token", "traffic_token", "started_at", "timeout_s", "network")
     # an empty allow-list may be replaced later, in a fork too

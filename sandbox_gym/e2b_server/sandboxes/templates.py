@@ -31,6 +31,8 @@ ROOT: Final = ":root"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 _SWE: Final = re.compile(r"swe-(3\.\d{1,2})")
 """What repositories are installed in, with a Python of that version."""
+WARM: Final = 2
+"""Sandboxes of `base`, and of each other template of E2B's own that was asked for, that are kept ready."""
 Opened = tuple[Session, Envd]
 
 
@@ -50,15 +52,13 @@ def session_folder(settings: Settings, folder: Path) -> SessionFolder:
 class Machines:
     """Opens sandboxes of any image. Use one task group for all that their drivers do."""
 
-    def __init__(self, settings: Settings, provider: Provider, tasks: anyio.abc.TaskGroup, *, warm: int = 2) -> None:
-        """`provider`: made with `session_folder`; its owner closes it. `warm`: sandboxes of `base` that are kept
-        ready before they are asked for."""
+    def __init__(self, settings: Settings, provider: Provider, tasks: anyio.abc.TaskGroup) -> None:
+        """`provider`: made with `session_folder`; its owner closes it."""
         if provider.snapshots is None or not provider.capabilities.computers:
             raise ConfigurationError(f"provider {provider.name!r} holds no sandboxes; use local or docker")
         self._settings, self._provider, self._tasks = settings, provider, tasks
         self._store = provider.snapshots
         self.budget_bytes = settings.session.snapshot_disk_mb * MIB
-        self._warm = warm
         self._ready: dict[Kind, list[Opened]] = {}
 
     @property
@@ -121,7 +121,7 @@ class Machines:
         if not self._ready:
             self._ready[Kind(await self.image("base") or USUAL)] = []
         for kind, ready in list(self._ready.items()):
-            while len(ready) < self._warm:
+            while len(ready) < WARM:
                 ready.append(await self._open(kind, None))
         await self._provider.prepare()  # those that go on from a snapshot
 

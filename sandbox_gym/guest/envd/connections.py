@@ -15,13 +15,6 @@ class Connections:
         self._envd = envd
         self._connections = {}
 
-    def granted(self, number, size):
-        """Grant bytes to a connection; False where the number is no connection."""
-        if number in self._connections:
-            self._connections[number].credit.grant(size)
-            return True
-        return False
-
     def op_connect(self, request, body):
         if len(self._connections) >= MAX_CONNECTIONS:
             raise OSError(errno.EMFILE, "too many connections")
@@ -30,11 +23,13 @@ class Connections:
         if found is None:
             raise OSError(errno.ECONNREFUSED, "port is not open")
         number = request["id"]
-        self._connections[number] = _Connection(self, self._envd, number, found, request["window"])
+        made = _Connection(self, self._envd, number, found, request["window"])
+        self._connections[number] = self._envd.streams[number] = made
         return {}, b""
 
     def forget(self, number):
-        self._connections.pop(number, None)
+        self._envd.streams.pop(number, None)
+        return self._connections.pop(number, None)
 
     def op_send(self, request, body):
         connection = self._connections.get(request["stream"])
@@ -43,7 +38,7 @@ class Connections:
         connection.outlet.put(body, self._envd.later(request["id"]))
 
     def op_disconnect(self, request, body):
-        connection = self._connections.pop(request["stream"], None)
+        connection = self.forget(request["stream"])
         if connection is not None:
             connection.close()
         return {}, b""
@@ -70,9 +65,10 @@ class _Connection:
 
     def __init__(self, connections, envd, number, sock, window):
         self._connections, self._envd, self._number = connections, envd, number
-        self.credit = Credit(window)
+        credit = Credit(window)
+        self.granted = credit.grant
         self.outlet = Outlet(envd.selector, os.dup(sock.fileno()))
-        self._inlet = Inlet(envd.selector, sock.detach(), self.credit, self._got)
+        self._inlet = Inlet(envd.selector, sock.detach(), credit, self._got)
 
     def _got(self, data):
         self._envd.say({"stream": self._number, "event": "data" if data else "end"}, data)

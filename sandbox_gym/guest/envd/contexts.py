@@ -8,6 +8,7 @@ import signal
 import time
 
 from .. import kernel
+from ..session import processes
 from . import cells, kernels
 from .flow import Credit, Inlet, Outlet
 
@@ -115,10 +116,10 @@ class Context:
 
     def _signal_others(self, number):
         """Signal the kernel's process group without the kernel."""
-        for name in os.listdir("/proc"):
+        for pid in processes.pids():
             try:
-                if name.isdigit() and int(name) != self.pid and os.getpgid(int(name)) == self.pid:
-                    os.kill(int(name), number)
+                if pid != self.pid and os.getpgid(pid) == self.pid:
+                    os.kill(pid, number)
             except OSError:
                 pass  # it ended
 
@@ -131,10 +132,7 @@ class Context:
 
     def _signal(self, number):
         if self.pid:
-            try:
-                os.killpg(self.pid, number)
-            except OSError:
-                pass  # it ended
+            processes.send_group(self.pid, number)
 
     def _printed(self, name, data):
         text = self._held.pop(name, "") + self._decoders[name].decode(data)

@@ -59,7 +59,8 @@ class Envd:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(wake, selectors.EVENT_READ, lambda _events: self._drain(wake))
-        self._processes, self._streams = {}, {}
+        self._processes, self.streams = {}, {}
+        """`streams`: by number, what sends events up to the bytes that it is `granted`."""
         self._files = FileOps(self, self._home)
         self._connections = Connections(self)
         self._notebooks = Notebooks(self, self._home, self._environment)
@@ -107,10 +108,8 @@ class Envd:
                 self._ended = True
             elif data:
                 self._reader.feed(data)
-                frame = self._reader.next()
-                while frame is not None:
-                    self._answer(*frame)
-                    frame = self._reader.next()
+                for request, body in self._reader:
+                    self._answer(request, body)
         self._flush()
 
     def _flush(self):
@@ -195,14 +194,14 @@ class Envd:
         tell = lambda event, content: self._on_event(process, number, event, content)  # noqa: E731
         environment = dict(self._environment, **request["base"])
         process = Process(self.selector, request, self._home, environment, tell)
-        self._processes[process.pid] = self._streams[number] = process
+        self._processes[process.pid] = self.streams[number] = process
         return {"pid": process.pid}, b""
 
     def _on_event(self, process, number, event, body):
         self.say(dict(event, stream=number), body)
         if event["event"] == "end":
             self._processes.pop(process.pid, None)
-            self._streams.pop(number, None)
+            self.streams.pop(number, None)
 
     def _process(self, request):
         if request["pid"] not in self._processes:
@@ -260,11 +259,10 @@ class Envd:
         if os.getuid() == 0:  # others of root's serve the sandbox
             yield from (pid for pid in processes.descendants(os.getppid()) if pid != os.getpid())
             return
-        for name in os.listdir("/proc"):
+        for pid in processes.pids():
             try:
-                if name.isdigit() and os.stat("/proc/" + name).st_uid == os.getuid():
-                    if int(name) not in (1, os.getpid()):
-                        yield int(name)
+                if pid not in (1, os.getpid()) and os.stat("/proc/%d" % pid).st_uid == os.getuid():
+                    yield pid
             except OSError:
                 continue  # it has ended
 
@@ -279,23 +277,20 @@ class Envd:
 
     def op_grant(self, request, body):
         """The host took so many bytes of a stream and grants them again."""
-        number, size = request["stream"], request["bytes"]
-        if number in self._streams:
-            self._streams[number].granted(size)
-        else:
-            any(part.granted(number, size) for part in (self._files, self._connections, self._notebooks))
+        stream = self.streams.get(request["stream"])
+        if stream is not None:
+            stream.granted(request["bytes"])
 
     def op_usage(self, request, body):
         """CPU, memory and disk use of the sandbox, as its own processes see it."""
         ticks, pages = 0, 0
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                try:
-                    fields = processes.stat_fields(name)
-                except OSError:
-                    continue
-                ticks += sum(int(field) for field in fields[11:15])  # its own and those of its reaped children
-                pages += int(fields[21])
+        for pid in processes.pids():
+            try:
+                fields = processes.stat_fields(pid)
+            except OSError:
+                continue
+            ticks += sum(int(field) for field in fields[11:15])  # its own and those of its reaped children
+            pages += int(fields[21])
         disk = os.statvfs(self._home)
         used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
         if disk.f_blocks * disk.f_frsize > request["disk_bytes"]:  # a file system shared with others

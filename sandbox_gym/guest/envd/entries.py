@@ -10,13 +10,12 @@ import stat
 import tempfile
 import time
 
-from ..session.files import write_all
+from ..session.files import PIECE, read_up_to, write_all
 
 MAX_ENTRIES = 20000
 MAX_COUNTED = 5000
 MAX_HANDLES = 64
 MAX_IDLE_S = 300
-PIECE = 1 << 20
 XATTR = "user.e2b."
 
 
@@ -235,7 +234,7 @@ class Handles:
                 raise OSError(errno.EISDIR, "path is a directory")
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.EINVAL, "path is not a regular file")
-            piece = _read(fd)
+            piece = read_up_to(fd, PIECE)
         except OSError:
             os.close(fd)
             raise
@@ -249,7 +248,7 @@ class Handles:
         fd = self._fd(number)
         if offset is not None:
             os.lseek(fd, offset, os.SEEK_SET)
-        return _read(fd)
+        return read_up_to(fd, PIECE)
 
     def create(self, path, data, notes, owner=None):
         """Create or truncate a file and write its first bytes. The handle, to write more. It becomes `owner`'s."""
@@ -292,14 +291,3 @@ def _own(file, owner=None):
         os.chown(file, owner.pw_uid if owner else os.getuid(), owner.pw_gid if owner else os.getgid())
     except OSError:
         pass  # another user's, or gone: writing it says what is wrong
-
-
-def _read(fd):
-    pieces, left = [], PIECE
-    while left:
-        piece = os.read(fd, left)
-        if not piece:
-            break
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)

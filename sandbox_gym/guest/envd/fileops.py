@@ -18,6 +18,7 @@ class FileOps:
     def __init__(self, envd, home):
         self._envd, self._home = envd, home
         self._handles = entries.Handles()
+        self.sweep = self._handles.sweep
         self._watchers = {}
         self._boot_id = b"%s\n" % str(uuid.uuid4()).encode()
 
@@ -27,28 +28,18 @@ class FileOps:
             return entries.resolve(request[name], self._home)
         return entries.without_links(entries.resolve(request[name], owner.pw_dir))
 
-    def sweep(self):
-        """Close files that the host has not used for long."""
-        self._handles.sweep()
-
     def look(self):
         """Read the events that the watches have seen so far."""
-        for watcher, _queue in self._watchers.values():
+        for watcher in self._watchers.values():
             watcher.read()
 
     def settle(self):
         """The home folder was mounted anew: renew the watches."""
-        for watcher, _queue in self._watchers.values():
+        for watcher in self._watchers.values():
             try:
                 watcher.start()
             except OSError:
                 continue  # the watched folder is gone
-
-    def granted(self, number, size):
-        """Grant bytes to a watch; False where the number is no watch."""
-        if number in self._watchers:
-            self._watchers[number][1].granted(size)
-        return number in self._watchers
 
     def op_stat(self, request, body):
         return {"entry": entries.info(self._path(request))}, b""
@@ -108,7 +99,8 @@ class FileOps:
         def tell(kind, name):
             queue(kind, entries.text(name), self._entry(path, name) if request["entries"] else None)
 
-        self._watchers[number] = (inotify.Watcher(self._envd.selector, path, request["recursive"], tell), queue)
+        self._watchers[number] = inotify.Watcher(self._envd.selector, path, request["recursive"], tell)
+        self._envd.streams[number] = queue
         return {}, b""
 
     def _entry(self, path, name):
@@ -118,8 +110,9 @@ class FileOps:
             return None
 
     def op_unwatch(self, request, body):
-        watcher, _queue = self._watchers.pop(request["stream"], (None, None))
+        watcher = self._watchers.pop(request["stream"], None)
         if watcher is not None:
+            self._envd.streams.pop(request["stream"], None)
             watcher.close()
         return {}, b""
 

@@ -26,7 +26,6 @@ class Watcher:
         self._selector, self._path, self._recursive, self._tell = selector, path, recursive, tell
         self._folders = {}
         self._fd = -1
-        self._registered = False
         self.start()
 
     def start(self):
@@ -36,14 +35,12 @@ class Watcher:
         if fd < 0:
             raise OSError(ctypes.get_errno(), "inotify: " + os.strerror(ctypes.get_errno()))
         self._fd = fd
+        self._selector.register(fd, selectors.EVENT_READ, self.read)
         try:
             self._add("")
         except OSError:
-            os.close(fd)
-            self._fd = -1
+            self.close()
             raise
-        self._selector.register(fd, selectors.EVENT_READ, self.read)
-        self._registered = True
 
     def _add(self, name, report=False):
         """Watch a folder and those below it, which may be many in a row. `report`: report the entries that a new folder
@@ -106,9 +103,7 @@ class Watcher:
 
     def close(self):
         if self._fd >= 0:
-            if self._registered:
-                self._selector.unregister(self._fd)
-            self._registered = False
+            self._selector.unregister(self._fd)
             os.close(self._fd)
             self._fd = -1
             self._folders = {}

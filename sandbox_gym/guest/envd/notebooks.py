@@ -11,15 +11,7 @@ from .ipython_cells import Forkserver
 class Notebooks:
     def __init__(self, envd, home, environment):
         self._envd, self._home, self._environment = envd, home, environment
-        self._contexts, self._cells = {}, {}
-        self._forkserver = None
-
-    def granted(self, number, size):
-        """Grant bytes to a cell; False where the number is no cell."""
-        if number in self._cells:
-            self._cells[number].granted(size)
-            return True
-        return False
+        self._contexts, self._forkserver = {}, None
 
     def stop(self):
         """End every kernel."""
@@ -59,12 +51,12 @@ class Notebooks:
         context, number = self._context(request), request["id"]
         if context.busy:
             raise OSError(errno.EAGAIN, "a cell runs already")
-        self._cells[number] = context
+        self._envd.streams[number] = context
 
         def tell(event, content):
             self._envd.say(dict(event, stream=number), content)
             if event["event"] == "end":
-                self._cells.pop(number, None)
+                self._envd.streams.pop(number, None)
 
         context.run(body.decode("utf-8"), request["env"], request["window"], tell)
         return {}, b""
@@ -74,8 +66,7 @@ class Notebooks:
         return {}, b""
 
     def op_restart(self, request, body):
-        context = self._context(request)
-        context.stop()
+        self._context(request).stop()
         return {}, b""
 
     def op_drop_context(self, request, body):

@@ -22,7 +22,6 @@ class Process:
         self.credit = Credit(request["window"])
         self.size = request.get("size")
         self.input = None
-        self._streams = set()
         self.status = None
         self._timed_out = self._killed = self.ended = False
         folder = os.path.join(home, os.path.expanduser(request["cwd"])) if request["cwd"] else home
@@ -73,7 +72,6 @@ class Process:
         names = (("pty", out),) if self.size else (("stdout", out), ("stderr", err))
         self._inlets = {}
         for name, fd in names:
-            self._streams.add(name)
             got = lambda data, name=name: self._got(name, data)  # noqa: E731
             self._inlets[name] = Inlet(self._selector, fd, self.credit, got)
 
@@ -91,7 +89,6 @@ class Process:
         if data:
             self._tell({"event": name}, data)
         else:
-            self._streams.discard(name)
             self.settle()
 
     def reaped(self, status):
@@ -104,20 +101,15 @@ class Process:
         """A terminal stays open while any background process has it, and so does a killed process's output: what is
         there now is all that counts."""
         if self.status is not None and (self.size or self._killed):
-            for name in list(self._streams):
-                self._empty(name)
-
-    def _empty(self, name):
-        inlet = self._inlets[name]
-        while inlet.open and self.credit.left > 0 and inlet.read():
-            pass
-        if inlet.open and self.credit.left > 0:
-            inlet.close()
-            self._streams.discard(name)
+            for inlet in self._inlets.values():
+                while inlet.open and self.credit.left > 0 and inlet.read():
+                    pass
+                if self.credit.left > 0:
+                    inlet.close()
 
     def settle(self):
         """Report the end once the process is gone and its output was read."""
-        if self.ended or self.status is None or self._streams:
+        if self.ended or self.status is None or any(inlet.open for inlet in self._inlets.values()):
             return
         self.ended = True
         if self.input is not None:
@@ -150,9 +142,6 @@ class Process:
     def kill(self):
         """Kill the process group, and stop waiting for more output."""
         self._killed = True
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except OSError:
-            pass  # every process of it has ended
+        processes.send_group(self.pid, signal.SIGKILL)
         self._finish_reading()
         self.settle()

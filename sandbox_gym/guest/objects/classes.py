@@ -202,10 +202,6 @@ class Classes:
         if isinstance(made, type):
             self._theirs[made] = number
 
-    def adopt(self, cls, number):
-        """Register `cls` as what stands here for the other end's class of that number."""
-        self._theirs[cls] = number
-
     def bases(self, description, reader):
         return [reader.value(base) for base in description["bases"]]
 

@@ -162,7 +162,8 @@ class Exports:
             return _function(value)
         cls = type(value)
         if hasattr(cls, "__next__") and cls.__module__ != self._module:
-            return {"kind": "iterator", "type": _iterator_type(cls)}
+            named = [cls.__module__, cls.__name__]
+            return {"kind": "iterator", "type": named if named[0] in ("builtins", "itertools") else None}
         return {"kind": "object", "class": self.classes.reference(cls, writer)}
 
     # -- the other end's objects
@@ -185,11 +186,8 @@ class Exports:
             raise CannotCross("malformed handle")
         self._theirs[number] = made
 
-    def handle(self, form):
-        """The object of ["h", owner, n]."""
-        return self.at(form[1], form[2])
-
     def at(self, owner, number):
+        """The object of ["h", owner, n]."""
         if owner == 1:
             return self.mine(number)
         if number not in self._theirs:
@@ -257,10 +255,6 @@ def _function(value):
     except (ValueError, TypeError):
         pass  # not every builtin has one
     return description
-
-
-def _iterator_type(cls):
-    return [cls.__module__, cls.__name__] if cls.__module__ in ("builtins", "itertools") else None
 
 
 def _is_library(value, module):

@@ -2,7 +2,7 @@
 
 import base64
 
-from ..protocol.values import float_of
+from ..protocol.values import decode
 from . import arrays, kinds
 from .forms import FIXED, IMMUTABLE, INSTANCE, MAX_DEPTH, SCALARS
 from .instances import complete, set_base, set_fields
@@ -169,19 +169,13 @@ class Reader:
             self._hashing -= 1
             self.reordered = self.reordered or not same
             return made
-        if tag == "f":
-            return float_of(form[1])
+        if tag in SCALARS:
+            return decode(form)
         if tag == "@":
             self._create(form[1])
             if self._hashing:
                 self._fill(form[1])
             return self._graph.at(form[1])
-        if tag == "i":
-            return int(form[1], 16)
-        if tag == "b":
-            return base64.b64decode(form[1], validate=True)
-        if tag == "c":
-            return complex(float_of(form[1]), float_of(form[2]))
         if tag == "r":
             return range(*[self.value(part) for part in form[1:4]])
         if tag == "v":
@@ -199,5 +193,5 @@ class Reader:
         if tag in ("k", "ty", "g"):
             return self._graph.classes.class_of(form, self)
         if tag == "h":
-            return self._graph.exports.handle(form)
+            return self._graph.exports.at(form[1], form[2])
         raise CannotCross("unknown tag")

@@ -2,7 +2,7 @@
 
 import base64
 
-from ..protocol.values import float_text
+from ..protocol.values import encode
 from . import arrays, kinds
 from .forms import BASES, FIXED, FIXED_BASES, MAX_DEPTH, MAX_SHARED, SMALL, TUPLES
 from .instances import arguments_of, as_base, base_parts, builtin_of, fields_of, text_of
@@ -39,15 +39,9 @@ class Writer:
         return self._rarer(value, kind)
 
     def _scalar(self, value, kind):
-        if kind is int:
-            return ["i", hex(value)]
-        if kind is float and value == value:
-            return ["f", float_text(value)]
-        if kind is bytes:
-            return ["b", base64.b64encode(value).decode("ascii")]
-        if kind is complex:
-            return ["c", float_text(value.real), float_text(value.imag)]
-        return None
+        return (
+            encode(value, exact=True) if kind in (int, bytes, complex) or (kind is float and value == value) else None
+        )
 
     def _identical(self, value):
         """An immutable value is shared too, because a test may compare identity; beyond MAX_SHARED it crosses by
@@ -164,7 +158,10 @@ class Writer:
         if tag == FIXED:
             return [self._whole(value, type(value))]
         if tag == "numpy":
-            dtype, shape, data = arrays.numpy_parts(value) or changed_array()
+            parts = arrays.numpy_parts(value)
+            if parts is None:
+                raise CannotCross("an array that became another")
+            dtype, shape, data = parts
             return [dtype, list(shape), base64.b64encode(data).decode("ascii")]
         if type(tag) is str:
             parts = kinds.KINDS[tag].parts(value)
@@ -183,7 +180,3 @@ class Writer:
         cause = self.form(cause) if isinstance(cause, BaseException) else None
         name = getattr(error, "name", None) if isinstance(error, (ImportError, NameError, AttributeError)) else None
         return [text_of(error), cause, name if type(name) is str else None]
-
-
-def changed_array():
-    raise CannotCross("an array that became another")

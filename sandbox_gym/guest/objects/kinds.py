@@ -15,12 +15,13 @@ class TooMuch(CannotCross):
 
 
 class Kind:
-    """One kind of value. `parts(value)`: the values that make it up. `make(parts)`: the value, from parts of `types`.
+    """One kind of value. `parts(value)`: the values that make it up. `make(parts)`: the value, from its `types`; its
+    class makes it unless a function is given.
 
     A mutable kind makes an empty value (`make(())`), and `fill(value, parts)` sets its content in place.
     """
 
-    def __init__(self, name, parts, make, types=None, fill=None):
+    def __init__(self, name, parts, types=None, make=None, fill=None):
         self.name, self.parts, self.types, self.fill = name, parts, types, fill
         self.mutable = fill is not None
         self._make = make
@@ -38,7 +39,9 @@ class Kind:
         if self.types is not None and not _fits(parts, self.types):
             raise CannotCross("malformed %s" % self.name)
         __import__(self.module)
-        return self._make(*parts)
+        if self._make is not None:
+            return self._make(*parts)
+        return self.cls() if self.mutable else self.cls(*parts)
 
 
 def _fits(parts, types):
@@ -134,11 +137,6 @@ def _fill_deque(value, parts):
     value.extend(parts[1:])
 
 
-def _defaultdict(*parts):
-    factory = parts[0] if parts else None
-    return _module("collections").defaultdict(factory if callable(factory) else None)
-
-
 def _fill_defaultdict(value, parts):
     if parts and callable(parts[0]):
         value.default_factory = parts[0]
@@ -199,100 +197,71 @@ def _partial(function, args, keywords):
     return _module("functools").partial(function, *args, **dict(_pairs(keywords)))
 
 
-def _user(name):
-    return lambda *_: getattr(_module("collections"), name)()
+def _text(value):
+    return (str(value),)
+
+
+def _items(value):
+    return tuple(value.items())
 
 
 def _numbers_and_times():
-    yield Kind(
-        "fractions.Fraction",
-        lambda v: (v.numerator, v.denominator),
-        lambda n, d: _module("fractions").Fraction(n, d),
-        (_INT, _INT),
-    )
-    yield Kind("decimal.Decimal", lambda v: (str(v),), lambda text: _module("decimal").Decimal(text), (_STR,))
-    yield Kind(
-        "datetime.date", lambda v: (v.year, v.month, v.day), lambda *p: _module("datetime").date(*p), (_INT,) * 3
-    )
     zoned = (_INT,) * 4 + (object, _INT)
-    yield Kind("datetime.time", _time_parts, _time("time"), zoned)
-    yield Kind(
-        "datetime.datetime", lambda v: (v.year, v.month, v.day, *_time_parts(v)), _time("datetime"), (_INT,) * 3 + zoned
-    )
-    yield Kind(
-        "datetime.timedelta",
-        lambda v: (v.days, v.seconds, v.microseconds),
-        lambda *p: _module("datetime").timedelta(*p),
-        (_INT,) * 3,
-    )
-    yield Kind("datetime.timezone", _timezone_parts, _timezone, (object, _MAYBE_STR))
-    yield Kind("zoneinfo.ZoneInfo", lambda v: (v.key,), lambda key: _module("zoneinfo").ZoneInfo(key), (_STR,))
+    yield Kind("fractions.Fraction", lambda v: (v.numerator, v.denominator), (_INT, _INT))
+    yield Kind("decimal.Decimal", _text, (_STR,))
+    yield Kind("datetime.date", lambda v: (v.year, v.month, v.day), (_INT,) * 3)
+    yield Kind("datetime.time", _time_parts, zoned, _time("time"))
+    dated = (_INT,) * 3 + zoned
+    yield Kind("datetime.datetime", lambda v: (v.year, v.month, v.day, *_time_parts(v)), dated, _time("datetime"))
+    yield Kind("datetime.timedelta", lambda v: (v.days, v.seconds, v.microseconds), (_INT,) * 3)
+    yield Kind("datetime.timezone", _timezone_parts, (object, _MAYBE_STR), _timezone)
+    yield Kind("zoneinfo.ZoneInfo", lambda v: (v.key,), (_STR,))
 
 
 def _immutable_builtins():
-    yield Kind("builtins.slice", lambda v: (v.start, v.stop, v.step), slice, (object,) * 3)
-    yield Kind("builtins.memoryview", lambda v: (bytes(v),), memoryview, ((bytes,),))
-    yield Kind("builtins.dict_keys", lambda v: tuple(v), lambda *p: dict.fromkeys(p).keys())
-    yield Kind("builtins.dict_values", lambda v: tuple(v), lambda *p: dict(enumerate(p)).values())
-    yield Kind("builtins.dict_items", lambda v: tuple(v), lambda *p: dict(_pairs(p)).items())
-    yield Kind("builtins.ellipsis", lambda v: (), lambda: ..., ())
-    yield Kind("builtins.NotImplementedType", lambda v: (), lambda: NotImplemented, ())
-    yield Kind("builtins.mappingproxy", lambda v: tuple(v.items()), lambda *p: type(type.__dict__)(dict(_pairs(p))))
+    yield Kind("builtins.slice", lambda v: (v.start, v.stop, v.step), (object,) * 3)
+    yield Kind("builtins.memoryview", lambda v: (bytes(v),), ((bytes,),))
+    yield Kind("builtins.dict_keys", tuple, make=lambda *p: dict.fromkeys(p).keys())
+    yield Kind("builtins.dict_values", tuple, make=lambda *p: dict(enumerate(p)).values())
+    yield Kind("builtins.dict_items", tuple, make=lambda *p: dict(_pairs(p)).items())
+    yield Kind("builtins.ellipsis", lambda v: (), ())
+    yield Kind("builtins.NotImplementedType", lambda v: (), ())
+    yield Kind("builtins.mappingproxy", _items, make=lambda *p: type(type.__dict__)(dict(_pairs(p))))
 
 
 def _immutable_classes():
-    yield Kind("uuid.UUID", lambda v: (v.int,), lambda number: _module("uuid").UUID(int=number), (_INT,))
+    yield Kind("uuid.UUID", lambda v: (v.int,), (_INT,), lambda number: _module("uuid").UUID(int=number))
     for name in ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"):
-        yield Kind(
-            "ipaddress." + name,
-            lambda v: (str(v),),
-            lambda text, name=name: getattr(_module("ipaddress"), name)(text),
-            (_STR,),
-        )
+        yield Kind("ipaddress." + name, _text, (_STR,))
     for name in ("PurePosixPath", "PosixPath", "PureWindowsPath"):
-        yield Kind(
-            "pathlib." + name,
-            lambda v: (str(v),),
-            lambda text, name=name: getattr(_module("pathlib"), name)(text),
-            (_STR,),
-        )
-    yield Kind("re.Pattern", lambda v: (v.pattern, v.flags), lambda *p: _module("re").compile(*p), (_TEXT, _INT))
-    yield Kind(
-        "functools.partial",
-        lambda v: (v.func, v.args, tuple(v.keywords.items())),
-        _partial,
-        (object, (tuple,), (tuple,)),
-    )
-    yield Kind("string.Template", lambda v: (v.template,), lambda text: _module("string").Template(text), (_STR,))
+        yield Kind("pathlib." + name, _text, (_STR,))
+    yield Kind("re.Pattern", lambda v: (v.pattern, v.flags), (_TEXT, _INT), lambda *p: _module("re").compile(*p))
+    parts = (object, (tuple,), (tuple,))
+    yield Kind("functools.partial", lambda v: (v.func, v.args, tuple(v.keywords.items())), parts, _partial)
+    yield Kind("string.Template", lambda v: (v.template,), (_STR,))
 
 
 def _mutable_kinds():
-    yield Kind("builtins.list", tuple, lambda *_: [], fill=_fill_list)
-    yield Kind("builtins.dict", lambda v: tuple(v.items()), lambda *_: {}, fill=_fill_dict)
-    yield Kind("builtins.set", tuple, lambda *_: set(), fill=_fill_set)
-    yield Kind("builtins.bytearray", lambda v: (bytes(v),), lambda *_: bytearray(), fill=_fill_bytearray)
+    yield Kind("builtins.list", tuple, fill=_fill_list)
+    yield Kind("builtins.dict", _items, fill=_fill_dict)
+    yield Kind("builtins.set", tuple, fill=_fill_set)
+    yield Kind("builtins.bytearray", lambda v: (bytes(v),), fill=_fill_bytearray)
+    yield Kind("builtins.SimpleNamespace", lambda v: tuple(vars(v).items()), fill=_fill_namespace)
+    yield Kind("collections.deque", lambda v: (v.maxlen, *v), make=_deque, fill=_fill_deque)
+    yield Kind("collections.OrderedDict", _items, fill=_fill_dict)
+    yield Kind("collections.defaultdict", lambda v: (v.default_factory, *v.items()), fill=_fill_defaultdict)
+    yield Kind("collections.Counter", _items, fill=_fill_counter)
+    yield Kind("collections.ChainMap", lambda v: tuple(v.maps), fill=_fill_chain)
+    for name in ("UserDict", "UserList"):
+        yield Kind("collections." + name, lambda v: (v.data,), fill=_fill_data)
+    text = lambda *_: _module("collections").UserString("")  # noqa: E731
+    yield Kind("collections.UserString", lambda v: (v.data,), make=text, fill=_fill_data)
+    yield Kind("array.array", lambda v: (v.typecode, tuple(v.tolist())), make=_array, fill=_fill_array)
+    for name in ("StringIO", "BytesIO"):
+        yield Kind("io." + name, lambda v: (v.getvalue(), v.tell()), fill=_fill_stream)
     yield Kind(
-        "builtins.SimpleNamespace",
-        lambda v: tuple(vars(v).items()),
-        lambda *_: type(sys.implementation)(),
-        fill=_fill_namespace,
+        "random.Random", lambda v: (v.getstate(),), make=lambda *_: _module("random").Random(0), fill=_fill_random
     )
-    yield Kind("collections.deque", lambda v: (v.maxlen, *v), _deque, fill=_fill_deque)
-    yield Kind("collections.OrderedDict", lambda v: tuple(v.items()), _user("OrderedDict"), fill=_fill_dict)
-    yield Kind(
-        "collections.defaultdict", lambda v: (v.default_factory, *v.items()), _defaultdict, fill=_fill_defaultdict
-    )
-    yield Kind("collections.Counter", lambda v: tuple(v.items()), _user("Counter"), fill=_fill_counter)
-    yield Kind("collections.ChainMap", lambda v: tuple(v.maps), _user("ChainMap"), fill=_fill_chain)
-    for name in ("UserDict", "UserList", "UserString"):
-        make = _user(name) if name != "UserString" else lambda *_: _module("collections").UserString("")
-        yield Kind("collections." + name, lambda v: (v.data,), make, fill=_fill_data)
-    yield Kind("array.array", lambda v: (v.typecode, tuple(v.tolist())), _array, fill=_fill_array)
-    yield Kind(
-        "io.StringIO", lambda v: (v.getvalue(), v.tell()), lambda *_: _module("io").StringIO(), fill=_fill_stream
-    )
-    yield Kind("io.BytesIO", lambda v: (v.getvalue(), v.tell()), lambda *_: _module("io").BytesIO(), fill=_fill_stream)
-    yield Kind("random.Random", lambda v: (v.getstate(),), lambda *_: _module("random").Random(0), fill=_fill_random)
 
 
 KINDS = {

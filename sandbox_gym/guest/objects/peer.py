@@ -181,7 +181,7 @@ class Peer:
             except Ended:
                 raise
             except BaseException as error:
-                if self._ends(error):
+                if self.wary and self.asking.needs:  # it ends the test, and passes through the answer's frames
                     raise
                 if self.wary:
                     self.asking.failed_inside(error)
@@ -203,10 +203,6 @@ class Peer:
             if self.wary:
                 raise
             send({"cannot": str(error)[:2000]})
-
-    def _ends(self, error):
-        """Whether an exception ends the test, and so passes through the answer's frames."""
-        return self.wary and bool(self.asking.needs)
 
     def _pack_error(self, reply, error):
         while error.__traceback__ is not None and error.__traceback__.tb_frame.f_code.co_filename == __file_here__:

@@ -50,97 +50,6 @@ _ITERATORS = {
 _FUNCTION_TYPES = {kind.__name__: kind for kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType)}
 
 
-class RemoteIterator(Remote):
-    __slots__ = ()
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return facts_of(self).do("next", rank=1)
-
-    @property
-    def __class__(self):
-        return iterator_type(facts_of(self).description.get("type")) or RemoteIterator
-
-
-class RemoteFunction(Remote):
-    """A function of the answer on the test's end."""
-
-    __slots__ = ("__dict__",)
-
-    def __init__(self, facts):
-        super().__init__(facts)
-        own = object.__getattribute__(self, "__dict__")
-        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.description.get("doc"))
-
-    @property
-    def __class__(self):
-        return _FUNCTION_TYPES.get(facts_of(self).description.get("type"), RemoteFunction)
-
-    def __call__(self, *args, **kwargs):
-        return facts_of(self).do("call", args, kwargs, rank=1)
-
-    def __getattr__(self, name):
-        return _attribute(self, name)
-
-    def __setattr__(self, name, value):
-        _set_attribute(self, name, value)
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else _Bound(self, instance)
-
-
-class _Bound:
-    """A function of the answer, bound as a method of a class of the test."""
-
-    def __init__(self, function, instance):
-        self._function, self._instance = function, instance
-
-    def __call__(self, *args, **kwargs):
-        return self._function(self._instance, *args, **kwargs)
-
-
-class RemoteClass(Remote):
-    """A class of the answer on the test's end: it can be called, read and used in isinstance, but not derived from."""
-
-    __slots__ = ("__dict__", "above")
-
-    def __init__(self, facts, above):
-        super().__init__(facts)
-        object.__setattr__(self, "above", above)  # its own number and those of its bases
-        own = object.__getattribute__(self, "__dict__")
-        own.update(__name__=facts.name, __qualname__=facts.name, __module__="solution")
-
-    def __call__(self, *args, **kwargs):
-        facts = facts_of(self)
-        return facts.do("call", args, kwargs, rank=facts.exports.asking.rank_of_class(facts.name))
-
-    def __getattr__(self, name):
-        return _attribute(self, name)
-
-    def __instancecheck__(self, instance):
-        if not isinstance(instance, RemoteObject):
-            return False
-        cls = facts_of(instance).cls
-        return isinstance(cls, RemoteClass) and number_of(self) in cls.above
-
-    def __subclasscheck__(self, cls):
-        return isinstance(cls, RemoteClass) and number_of(self) in cls.above
-
-    def __mro_entries__(self, bases):
-        facts_of(self).exports.asking.need("the test derives a class from the answer's %s" % facts_of(self).name)
-
-    def __getitem__(self, item):
-        return self  # Stack[int] in an annotation
-
-    def __or__(self, other):
-        return self
-
-    def __repr__(self):
-        return "<class 'solution.%s'>" % facts_of(self).name
-
-
 class _Method:
     """A method of an answer's object, called in one round trip. `limited`: it may return an object, but no value."""
 
@@ -177,6 +86,93 @@ def _set_attribute(remote, name, value):
     facts.do("setattr", (name, value))
 
 
+class RemoteIterator(Remote):
+    __slots__ = ()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return facts_of(self).do("next", rank=1)
+
+    @property
+    def __class__(self):
+        return iterator_type(facts_of(self).description.get("type")) or RemoteIterator
+
+
+class RemoteFunction(Remote):
+    """A function of the answer on the test's end."""
+
+    __slots__ = ("__dict__",)
+
+    def __init__(self, facts):
+        super().__init__(facts)
+        own = object.__getattribute__(self, "__dict__")
+        own.update(__name__=facts.name, __qualname__=facts.name, __doc__=facts.description.get("doc"))
+
+    @property
+    def __class__(self):
+        return _FUNCTION_TYPES.get(facts_of(self).description.get("type"), RemoteFunction)
+
+    def __call__(self, *args, **kwargs):
+        return facts_of(self).do("call", args, kwargs, rank=1)
+
+    __getattr__ = _attribute
+    __setattr__ = _set_attribute
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else _Bound(self, instance)
+
+
+class _Bound:
+    """A function of the answer, bound as a method of a class of the test."""
+
+    def __init__(self, function, instance):
+        self._function, self._instance = function, instance
+
+    def __call__(self, *args, **kwargs):
+        return self._function(self._instance, *args, **kwargs)
+
+
+class RemoteClass(Remote):
+    """A class of the answer on the test's end: it can be called, read and used in isinstance, but not derived from."""
+
+    __slots__ = ("__dict__", "above")
+
+    def __init__(self, facts, above):
+        super().__init__(facts)
+        object.__setattr__(self, "above", above)  # its own number and those of its bases
+        own = object.__getattribute__(self, "__dict__")
+        own.update(__name__=facts.name, __qualname__=facts.name, __module__="solution")
+
+    def __call__(self, *args, **kwargs):
+        facts = facts_of(self)
+        return facts.do("call", args, kwargs, rank=facts.exports.asking.rank_of_class(facts.name))
+
+    __getattr__ = _attribute
+
+    def __instancecheck__(self, instance):
+        if not isinstance(instance, RemoteObject):
+            return False
+        cls = facts_of(instance).cls
+        return isinstance(cls, RemoteClass) and number_of(self) in cls.above
+
+    def __subclasscheck__(self, cls):
+        return isinstance(cls, RemoteClass) and number_of(self) in cls.above
+
+    def __mro_entries__(self, bases):
+        facts_of(self).exports.asking.need("the test derives a class from the answer's %s" % facts_of(self).name)
+
+    def __getitem__(self, item):
+        return self  # Stack[int] in an annotation
+
+    def __or__(self, other):
+        return self
+
+    def __repr__(self):
+        return "<class 'solution.%s'>" % facts_of(self).name
+
+
 def _is_value(facts):
     """Whether the test uses a sized object as a value: its length and its items are then requested once, together."""
     cls = facts.cls
@@ -200,11 +196,8 @@ class RemoteObject(Remote):
 
     __slots__ = ()
 
-    def __getattr__(self, name):
-        return _attribute(self, name)
-
-    def __setattr__(self, name, value):
-        _set_attribute(self, name, value)
+    __getattr__ = _attribute
+    __setattr__ = _set_attribute
 
     def __delattr__(self, name):
         facts_of(self).do("delattr", (name,))

@@ -131,11 +131,8 @@ class Channel:
             return
         self._reader.feed(data)
         self._on_data()  # a large program may arrive more slowly than heartbeats are due
-        while True:
-            frame = self._reader.next()
-            if frame is None:
-                return
-            self._on_frame(*frame)
+        for header, body in self._reader:
+            self._on_frame(header, body)
 
     def _receive(self):
         data, ancillary, _flags, _address = self._socket.recvmsg(_READ, _DESCRIPTORS)

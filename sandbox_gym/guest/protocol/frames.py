@@ -37,31 +37,28 @@ class FrameReader:
     def feed(self, data):
         self._buffer += data
 
-    def ready(self):
-        """Whether a whole frame is there. Raises BadFrame for lengths over their bounds."""
-        if len(self._buffer) < HEAD.size:
-            return False
-        return len(self._buffer) >= HEAD.size + sum(self._sizes())
-
-    def _sizes(self):
-        header_size, body_size = HEAD.unpack_from(self._buffer)
-        if header_size > self._max_header or body_size > self._max_body:
-            raise BadFrame("a frame of %d + %d bytes is over its bound" % (header_size, body_size))
-        return header_size, body_size
+    def __iter__(self):
+        """Every whole frame that is there. Raises BadFrame."""
+        return iter(self.next, None)
 
     def next(self):
         """The next whole frame, or None. Raises BadFrame."""
         buffer = self._buffer
-        if not self.ready():
+        if len(buffer) < HEAD.size:
             return None
-        header_size, body_size = self._sizes()
-        end = HEAD.size + header_size + body_size
+        header_size, body_size = HEAD.unpack_from(buffer)
+        if header_size > self._max_header or body_size > self._max_body:
+            raise BadFrame("a frame of %d + %d bytes is over its bound" % (header_size, body_size))
+        start = HEAD.size + header_size
+        end = start + body_size
+        if len(buffer) < end:
+            return None
         try:
-            header = json.loads(bytes(buffer[HEAD.size : HEAD.size + header_size]).decode("utf-8"))
+            header = json.loads(bytes(buffer[HEAD.size : start]).decode("utf-8"))
         except (ValueError, RecursionError):
             raise BadFrame("a frame's header is no JSON") from None
         if type(header) is not dict:
             raise BadFrame("a frame's header is no object")
-        body = bytes(buffer[HEAD.size + header_size : end])
+        body = bytes(buffer[start:end])
         del buffer[:end]
         return header, body

@@ -93,16 +93,14 @@ class Traces:
 
     def _words(self):
         words, names = _words(self._spec["compiled"][0])
-        if "fstat" in names and self._asks_for_sizes_only():
+        main = os.path.join(self._spec["workdir"], self._spec["main"])
+        if "fstat" in names and asks_for_sizes_only(self._spec["sources"][main]):
             names.discard("fstat")
         for path in self._spec["files"]:
             if path.endswith(".py") and path != self._spec["main"]:
                 with open(os.path.join(self._spec["workdir"], path), encoding="utf-8", errors="replace") as file:
                     names.update(_WORD.findall(file.read()))
         return words | names, names
-
-    def _asks_for_sizes_only(self):
-        return asks_for_sizes_only(self._spec["sources"][os.path.join(self._spec["workdir"], self._spec["main"])])
 
     def _is_programs(self, module):
         """Whether it is the program's own, or of a file beside it: those are run anew for each input."""

@@ -4,19 +4,13 @@ import os
 import stat
 import time
 
+from .starvation import read
+
 NEAR_CAP = 1 << 20
 """Bytes by which a peak may stay below the memory limit that it reached: the CPUs charge memory ahead."""
 KEPT_BY_NETWORK = ("dev", "snmp", "snmp6", "netstat", "ip6_flowlabel")
 """Files of /proc/net that show what a program's use of a network leaves in it. Flow labels stay for up to a minute."""
 _TICK = os.sysconf("SC_CLK_TCK")
-
-
-def _read(path):
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _field(text, name):
@@ -41,7 +35,7 @@ def _open(root, paths, field):
     """A descriptor of the first file that exists, and holds `field` where one is named; -1 for none. It stays open, and
     every run reads it anew."""
     for path in paths:
-        text = _read(os.path.join(root, path))
+        text = read(os.path.join(root, path))
         if text and (not field or _field(text, field) is not None):
             return os.open(os.path.join(root, path), os.O_RDONLY | os.O_CLOEXEC)
     return -1
@@ -166,7 +160,7 @@ class Evidence:
         self._reaped = self._living = 0
         for pid in self.program_pids():
             # the command name may hold spaces and parentheses: fields are counted from the last one
-            fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+            fields = read("/proc/%d/stat" % pid).rpartition(")")[2].split()
             if len(fields) > 19:
                 self._reaped += int(fields[13]) + int(fields[14])
                 if int(fields[1]) not in self._trusted:  # else it is an init, the zygote's child
@@ -183,7 +177,7 @@ class Evidence:
         """TCP sockets of the box's network, those in TIME_WAIT included; 0 where the kernel does not say."""
         found = 0
         for path in ("/proc/self/net/sockstat", "/proc/self/net/sockstat6"):
-            for line in _read(path).split("\n"):
+            for line in read(path).split("\n"):
                 fields = line.split()
                 if fields[:1] in (["TCP:"], ["TCP6:"]):
                     counts = dict(zip(fields[1::2], fields[2::2]))
@@ -192,4 +186,4 @@ class Evidence:
 
     def network(self):
         """The counters of the box's network, and its `connections`."""
-        return [self.connections(), *(_read("/proc/self/net/" + name) for name in KEPT_BY_NETWORK)]
+        return [self.connections(), *(read("/proc/self/net/" + name) for name in KEPT_BY_NETWORK)]

@@ -304,10 +304,7 @@ def _kill_below():
     from ..session import processes  # of root's inits alone
 
     for pid in processes.descendants(os.getpid()):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended
+        processes.send(pid, signal.SIGKILL)
 
 
 def _kill_as(uid):

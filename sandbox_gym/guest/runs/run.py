@@ -83,7 +83,7 @@ class Run:
             self._supervisor.shared = SharedProcess(
                 self._supervisor.selector, self._evidence, self._through, ends_alone
             )
-            fds.append(self._supervisor.shared.its_end())
+            fds.append(self._supervisor.shared.its_end)
         self._supervisor.init_client.run(spec, fds, self)
         if self._looks_shared:
             os.close(fds[-1])
@@ -252,11 +252,7 @@ class Run:
             self._account = dict(signs, wall_s=self._wall_s)
         elif self._joined:  # the init measured the process, and this is its last input alone
             self._account["wall_s"] = time.monotonic() - self._started
-        self._used_s = self._cpu_s()
-
-    def cpu_s(self):
-        """CPU seconds of a closed run."""
-        return self._used_s
+        self.cpu_s = self._cpu_s()
 
     def starved_s(self):
         return self._starvation.seconds()
@@ -270,11 +266,10 @@ class Run:
         return signs_in({key: value for key, value in self._account.items() if key != "left" or not ours})
 
     def result(self):
-        account = self._account
         bodies = [self.streams.kept(name) for name in NAMES]
         header = {
             "op": "result", "id": self.id, "trace": self._header.get("trace", ""), "ending": self._ending(),
-            "wall_s": account.get("wall_s", time.monotonic() - self._started), "cpu_s": self._used_s,
+            "wall_s": self.wall_s(), "cpu_s": self.cpu_s,
             "starved_s": self.starved_s(),
             "sizes": [len(body) for body in bodies], "tamper": self.signs(), "shared": self._joined,
         }  # fmt: skip

@@ -11,40 +11,25 @@ import os
 import struct
 
 from .. import kernel
-from . import seccomp_listener
 
+_NAMED = ("clone", "prlimit64", "socket", "preadv2", "io_setup", "setpriority", "setscheduler", "setattr")
+# of each machine: its number, calls that are denied, those of _NAMED
 _X86_64 = (
     0xC000003E,
     [101, 310, 311, 312, 248, 249, 250, 321, 298, 323, 165, 166, 155, 308, 272, 175, 313, 176, 246, 320, 169, 167, 168]
     + [163, 179, 443, 451, 425, 426, 427, 304, 303, 300, 161, 29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241]
     + [428, 429, 430, 431, 432, 433, 438, 442, 440, 172, 173, 164, 227, 159, 305, 170, 171, 103, 153, 279, 256, 447],
-    {
-        "clone": 56,
-        "prlimit64": 302,
-        "socket": 41,
-        "preadv2": 327,
-        "io_setup": 206,
-        "setpriority": 141,
-        "setscheduler": 144,
-        "setattr": 314,
-    },
+    (56, 302, 41, 327, 206, 141, 144, 314),
 )
 _AARCH64 = (
     0xC00000B7,
     [117, 270, 271, 272, 217, 218, 219, 280, 241, 282, 40, 39, 41, 268, 97, 105, 273, 106, 104, 294, 142, 224, 225]
     + [89, 60, 443, 425, 426, 427, 265, 264, 262, 51, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180]
     + [181, 428, 429, 430, 431, 432, 433, 438, 442, 440, 170, 112, 171, 266, 161, 162, 116, 58, 239, 238, 447, 451],
-    {
-        "clone": 220,
-        "prlimit64": 261,
-        "socket": 198,
-        "preadv2": 286,
-        "io_setup": 0,
-        "setpriority": 140,
-        "setscheduler": 119,
-        "setattr": 274,
-    },
+    (220, 261, 198, 286, 0, 140, 119, 274),
 )
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_MODE_FILTER, _NEW_LISTENER = 1, 8
 _CLONE3 = 435
 _NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*
 _RWF_NOWAIT = 8
@@ -71,7 +56,8 @@ def _assemble(notifying):
     machine = os.uname().machine
     if machine not in tables:
         raise OSError(_ENOSYS, "no system call filter for machine %s" % machine)
-    arch, denied, named = tables[machine]
+    arch, denied, numbers = tables[machine]
+    named = dict(zip(_NAMED, numbers))
     op = lambda code, k, yes=0, no=0: struct.pack("HBBI", code, yes, no, k & 0xFFFFFFFF)  # noqa: E731
     notify = op(_RET, _NOTIFY)
     deny, nosys, allow = op(_RET, _ERRNO | _EPERM), op(_RET, _ERRNO | _ENOSYS), op(_RET, _ALLOW)
@@ -123,7 +109,8 @@ def prepare():
 
 def install(prepared):
     """Filter this thread and all it starts from here on; the listener's fd, or -1. Needs no_new_privs."""
-    listener = seccomp_listener.install(kernel.libc, prepared[0][0])
-    if listener < 0:
+    number = _SECCOMP[os.uname().machine]
+    listener = kernel.libc.syscall(number, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(prepared[0][0]))
+    if listener < 0:  # this kernel has no notifications
         kernel.prctl(22, 2, ctypes.addressof(prepared[1][0]))
     return listener

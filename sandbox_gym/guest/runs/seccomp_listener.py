@@ -6,7 +6,6 @@ Where the kernel has no notifications the filter denies the calls by itself, unc
 
 import _socket
 import array
-import ctypes
 import fcntl
 import os
 import select
@@ -16,17 +15,8 @@ _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _REPLY = struct.Struct("=QqiI")
 _EPERM = 1
-_NEW_LISTENER = 8
-_SET_MODE_FILTER = 1
-_SECCOMP = {"x86_64": 317, "aarch64": 277}
 MAX_SEEN = 8
 _REPORT_MAX = 400
-
-
-def install(libc, program):
-    """Filter this thread with a listener; its fd, or -1 where the kernel gives none. Needs no_new_privs."""
-    number = _SECCOMP[os.uname().machine]
-    return libc.syscall(number, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program))
 
 
 def send(sock_fd, listener):

@@ -27,15 +27,12 @@ class SharedProcess:
         """The init's report of its end, where that came when it had no input."""
         self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
-        self._its = its.detach()
+        self.its_end = its.detach()
+        """The process's end, which the caller hands on and closes."""
         self._given, self._done_at, self.reading = True, 0.0, None
         self.counted = None
         """The box's counters at the end of its last run; None until there was one."""
         selector.register(self._control, selectors.EVENT_READ, self._on_control)
-
-    def its_end(self):
-        """The process's end, which the caller hands on and closes."""
-        return self._its
 
     def _on_control(self):
         try:

@@ -24,7 +24,8 @@ _TICK = os.sysconf("SC_CLK_TCK")
 _QUOTAS = ("cpu.stat", "cpu/cpu.stat", "cpu,cpuacct/cpu.stat")
 
 
-def _read(path):
+def read(path):
+    """A file's text; empty where there is none."""
     try:
         with open(path) as file:
             return file.read()
@@ -40,7 +41,7 @@ def threads(pid):
         return []
     found = []
     for tid in tids:
-        fields = _read("/proc/%d/task/%s/schedstat" % (pid, tid)).split()
+        fields = read("/proc/%d/task/%s/schedstat" % (pid, tid)).split()
         if len(fields) == 3:
             found.append(((pid, int(tid)), int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])))
     return found
@@ -53,7 +54,7 @@ def measurable():
 
 def _last_pid():
     """The PID of the newest process."""
-    words = _read("/proc/loadavg").split()
+    words = read("/proc/loadavg").split()
     return int(words[-1]) if words else 0
 
 
@@ -95,7 +96,7 @@ class Starvation:
     def __init__(self, evidence, root, trusted, beat):
         self._evidence, self._trusted, self.measurable, self._beat = evidence, trusted, measurable(), beat
         paths = [os.path.join(root, name) for name in _QUOTAS]
-        quota = next((path for path in paths if "throttled_" in _read(path)), "")
+        quota = next((path for path in paths if "throttled_" in read(path)), "")
         self._quota = os.open(quota, os.O_RDONLY | os.O_CLOEXEC) if quota else -1
         self._waits, self._stolen_s = Waits([], 0.0, 0.0), 0.0
 
@@ -162,7 +163,7 @@ class Starvation:
     def _is_guest(self, pid):
         """Whether the process is the init, a child of the zygote, and so no program of the run."""
         if pid not in self._guests:
-            fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+            fields = read("/proc/%d/stat" % pid).rpartition(")")[2].split()
             self._guests[pid] = len(fields) > 1 and int(fields[1]) in self._trusted
         return self._guests[pid]
 
@@ -170,12 +171,12 @@ class Starvation:
         """False where a process lowered its autogroup, and so waits by choice; possible without a cgroup only."""
         if self._evidence.has_cpu_cgroup:
             return True
-        nice = _read("/proc/%d/autogroup" % pid).rpartition("nice ")[2].strip()
+        nice = read("/proc/%d/autogroup" % pid).rpartition("nice ")[2].strip()
         return not nice.isdigit() or int(nice) == 0
 
     def _look_at_machine(self, used_s):
         """The steal time of the hypervisor; the run's share of it is its share of the machine's CPU time."""
-        fields = _read("/proc/stat").partition("\n")[0].split()[1:]
+        fields = read("/proc/stat").partition("\n")[0].split()[1:]
         if len(fields) < 8:
             return
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) / _TICK for field in fields[:8])

@@ -278,7 +278,7 @@ class Streams:
         self._close_input()
         self._close_channel()
 
-    def kept(self, name, size=None):
-        """What was kept of an output, or the first `size` bytes of it."""
+    def kept(self, name):
+        """What was kept of an output."""
         output = self._outputs.get(name)
-        return bytes(output.data[:size]) if output else b""
+        return bytes(output.data) if output else b""

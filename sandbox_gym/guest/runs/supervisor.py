@@ -221,7 +221,7 @@ class Supervisor:
     def _cancelled(self, run=None):
         """Report that runs were cancelled. `run`: the one that was killed, of which only the costs are sent."""
         self._cancelling = False
-        costs = (run.cpu_s(), run.wall_s(), run.starved_s()) if run else (0.0, 0.0, 0.0)
+        costs = (run.cpu_s, run.wall_s(), run.starved_s()) if run else (0.0, 0.0, 0.0)
         self.send({"op": "cancelled", **dict(zip(("cpu_s", "wall_s", "starved_s"), costs))})
 
     def _op_ping(self, header, body):
@@ -291,7 +291,9 @@ class Supervisor:
         if run.kept:
             self.init_client.hand_over(self.shared)
         else:
-            self._drop_shared()
+            if self.shared is not None:  # it has ended
+                self.shared.close()
+                self.shared = None
             self._clean()
         if self._cancelling:
             self._signs += run.signs()
@@ -303,12 +305,6 @@ class Supervisor:
             header["tamper"] += [sign for sign in dict.fromkeys(self._signs) if sign not in header["tamper"]][:_SIGNS]
             self._signs = []
             self.send(header, body, later=run.kept)
-
-    def _drop_shared(self):
-        """The process has ended."""
-        if self.shared is not None:
-            self.shared.close()
-            self.shared = None
 
     def _clean(self):
         """Remove what a run without namespaces wrote."""

@@ -99,15 +99,12 @@ class _ForkServer:
         if not data:
             return False
         self._reader.feed(data)
-        while True:
-            frame = self._reader.next()
-            if frame is None:
-                return True
-            header, body = frame
+        for header, body in self._reader:
             if header["op"] == "ask":
                 self._queue.append(_Request(header, body))
             elif header["op"] == "drop":
                 self._drop(header["id"])
+        return True
 
     def _drop(self, request_id):
         """The caller waits for this answer no longer: drop the request."""
@@ -144,14 +141,18 @@ class _ForkServer:
         self._selector.register(mine, selectors.EVENT_READ, worker)
 
     def _replace(self, worker):
-        """End a worker, fork another; (its wait status, CPU seconds since its last answer)."""
-        self._selector.unregister(worker.sock)
-        worker.sock.close()
-        self._workers.remove(worker)
+        """End a worker, fork another; CPU seconds since its last answer."""
         try:
             os.kill(worker.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass  # it is not reaped yet, so this is not expected
+        return self._ended(worker)[1]
+
+    def _ended(self, worker):
+        """Reap a worker, fork another; (its wait status, CPU seconds since its last answer)."""
+        self._selector.unregister(worker.sock)
+        worker.sock.close()
+        self._workers.remove(worker)
         _pid, status, usage = os.wait4(worker.pid, 0)
         self._fork()
         return status, max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
@@ -165,11 +166,7 @@ class _ForkServer:
             self._reap(worker)
             return
         worker.reader.feed(data)
-        while True:
-            frame = worker.reader.next()
-            if frame is None:
-                return
-            header, body = frame
+        for header, body in worker.reader:
             request = worker.request
             if "phase" in header:
                 if request is not None:
@@ -185,14 +182,9 @@ class _ForkServer:
     def _reap(self, worker):
         """A worker ended by itself or by a signal: answer its request with the cause."""
         request, worker.request = worker.request, None
-        _pid, status, usage = os.wait4(worker.pid, 0)
-        self._selector.unregister(worker.sock)
-        worker.sock.close()
-        self._workers.remove(worker)
-        self._fork()
+        status, cpu_s = self._ended(worker)
         if request is None:
             return
-        cpu_s = max(0.0, usage.ru_utime + usage.ru_stime - worker.cpu_s)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _UNABLE:
             number = signal.SIGKILL
@@ -216,7 +208,7 @@ class _ForkServer:
             request = worker.request
             if request is not None and now >= request.started + request.wall_s:
                 worker.request, starved_s = None, worker.starved_s()
-                _status, cpu_s = self._replace(worker)
+                cpu_s = self._replace(worker)
                 self._answer(request, "wall_time_limit", cpu_s, starved_s=starved_s)
 
     def _dispatch(self):

@@ -21,7 +21,10 @@ class Gone(Exception):
 
 
 class Child:
-    """`body(fds)` runs in a fork of this process; `fds` are its ends of the pipes that `_pipes` made."""
+    """`_fork` runs a body in a fork of this process; the two speak over pipes that a subclass makes."""
+
+    _ends = ()
+    """Names of the attributes with descriptors of this end."""
 
     def __init__(self, home, environment, channel):
         self.cwd = self._home = home
@@ -67,6 +70,15 @@ class Child:
             except OSError:
                 continue
 
+    def _close(self):
+        """Close this end of the pipes: what ran at the other end is this one's no more."""
+        for name in self._ends:
+            fd = getattr(self, name, -1)
+            if fd >= 0:
+                os.close(fd)
+                setattr(self, name, -1)
+        self.pid = 0
+
     def alive(self):
         """Whether the child runs; reaps it when it has ended."""
         if not self.pid:
@@ -97,6 +109,17 @@ class Child:
             if not data:
                 return False
             clip.add(data)
+
+    def _push(self, fd, data):
+        """Write what is taken now; what is left, none of it where nobody takes it any more."""
+        while data:
+            try:
+                data = data[os.write(fd, data) :]
+            except BlockingIOError:
+                break
+            except OSError:
+                return data[:0]
+        return data
 
     def _wait(self, streams, done, timeout_s):
         """Drain `streams` ({fd: clip}) until `done()` is true. Returns "", "interrupted" or "killed"; raises Gone."""

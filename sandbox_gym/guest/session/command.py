@@ -128,10 +128,7 @@ class _Running:
             self.not_begun = words[3].decode("ascii") if len(words) > 3 else ""
             return 0 if self.failure else int(words[1])
         if words:
-            try:
-                os.killpg(int(words[0]), signal.SIGKILL)
-            except OSError:
-                pass  # it ended with its runner
+            processes.send_group(int(words[0]), signal.SIGKILL)
         return signal.SIGKILL
 
     def _wait(self, timeout_s):

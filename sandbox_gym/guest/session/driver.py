@@ -48,11 +48,8 @@ class Driver:
 
     def serve(self):
         while True:
-            frame = self._reader.next()
-            if frame is not None:
-                reply, body = self._answer(*frame)
-                self._channel.sendall(frames.pack(reply, body))
-                continue
+            for request, body in self._reader:
+                self._channel.sendall(frames.pack(*self._answer(request, body)))
             data = self._channel.recv(1 << 16)
             if not data:
                 return

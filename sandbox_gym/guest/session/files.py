@@ -18,19 +18,21 @@ def read(path, offset, size, max_bytes):
     try:
         _must_be_regular(fd)
         limit = min(max_bytes, MAX_FILE)
-        most = limit + 1 if size is None else min(size, limit)
         os.lseek(fd, offset, os.SEEK_SET)
-        pieces, left = [], most
-        while left:
-            piece = os.read(fd, min(PIECE, left))
-            if not piece:
-                break
-            pieces.append(piece)
-            left -= len(piece)
+        data = read_up_to(fd, limit + 1 if size is None else min(size, limit))
     finally:
         os.close(fd)
-    if size is None and not left:
+    if size is None and len(data) > limit:
         raise OSError(errno.EFBIG, "File too large")
+    return data
+
+
+def read_up_to(fd, size):
+    """So many bytes, fewer where the file ends."""
+    pieces = []
+    while size and (piece := os.read(fd, min(PIECE, size))):
+        pieces.append(piece)
+        size -= len(piece)
     return b"".join(pieces)
 
 

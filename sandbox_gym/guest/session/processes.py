@@ -84,20 +84,32 @@ def send(pid, number):
         pass
 
 
+def send_group(group, number):
+    """The same of a process group."""
+    try:
+        os.killpg(group, number)
+    except OSError:
+        pass
+
+
 def descendants(pid):
     """PIDs below a process, deepest last; what left it for another parent is not among them."""
     parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                parents.setdefault(int(stat_fields(name)[1]), []).append(int(name))
-            except OSError:
-                continue  # it ended
+    for one in pids():
+        try:
+            parents.setdefault(int(stat_fields(one)[1]), []).append(one)
+        except OSError:
+            continue  # it ended
     found, level = [], [pid]
     while level:
         level = [child for parent in level for child in parents.get(parent, ())]
         found += level
     return found
+
+
+def pids():
+    """Every process that is seen."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def stat_fields(pid):

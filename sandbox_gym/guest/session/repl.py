@@ -20,6 +20,8 @@ MAX_CELL = 1 << 20
 class Repl(Child):
     """The driver's end: cells go down one pipe, a word for each comes back on another, output on two more."""
 
+    _ends = ("_in", "_out", "_err", "_words")
+
     def __init__(self, home, environment, channel):
         Child.__init__(self, home, environment, channel)
         self._saved = b""
@@ -100,27 +102,14 @@ class Repl(Child):
             self._exchange(b"r" + saved, 10, {self._out: Clip(4096), self._err: Clip(4096)})
         return had
 
-    def _close(self):
-        for name in ("_in", "_out", "_err", "_words"):
-            fd = getattr(self, name, -1)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
-        self.pid = 0
-
     def _exchange(self, message, timeout_s, streams):
         words = Clip(MAX_GLOBALS * 2)
-        rest = [memoryview(len(message).to_bytes(4, "big") + message)]
+        rest = memoryview(len(message).to_bytes(4, "big") + message)
         os.set_blocking(self._in, False)
 
         def done():
-            while rest[0]:
-                try:
-                    rest[0] = rest[0][os.write(self._in, rest[0]) :]
-                except BlockingIOError:
-                    break
-                except OSError:
-                    rest[0] = memoryview(b"")
+            nonlocal rest
+            rest = self._push(self._in, rest)
             body, _sizes = words.take()
             self._pending += body
             self._heed_copy()

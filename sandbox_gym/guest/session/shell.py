@@ -20,12 +20,20 @@ _START = (
     "__sg_exported() { local s=$?; printf '\\0' >&%(mark)d; if /usr/bin/env -0 >&%(mark)d; then :; fi; "
     "printf '\\0' >&%(mark)d; return $s; }\n__sg_done\n"
 )
+INTERACTIVE = ("bash", "--norc", "--noprofile", "--noediting", "-i")
+QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
 SHELLS_OWN = ("PS1", "PS2", "PROMPT_COMMAND", "_", "SHLVL")
+
+
+def high_fd():
+    """A descriptor that no script uses by its number."""
+    return min(MARK_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 16)
 
 
 class Shell(Child):
     """bash reads commands from a pipe of ours; MARK_FD tells us a command's status and where the shell stands now."""
 
+    _ends = ("_in", "_out", "_marks")
     _known = None
     """What `exported` found, until the next command."""
 
@@ -64,7 +72,7 @@ class Shell(Child):
         read, self._in = pipe(nonblocking_read=False)
         self._out, out = pipe()
         self._marks, mark = pipe()
-        mark_fd = min(MARK_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 16)
+        mark_fd = high_fd()
         self._pending = b""
         environment = dict(self._initial(), PS1="", PS2="", PROMPT_COMMAND="")
 
@@ -75,7 +83,7 @@ class Shell(Child):
             os.dup2(null, 2)  # an interactive bash without a terminal complains once
             os.dup2(mark, mark_fd)
             os.set_inheritable(mark_fd, True)  # dup2 onto itself would leave it closed on exec
-            os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], environment)
+            os.execve("/bin/bash", INTERACTIVE, environment)
 
         self._fork(body, (read, out, mark))
         try:
@@ -86,15 +94,7 @@ class Shell(Child):
         return had
 
     def _initial(self):
-        return dict(self.environment, TERM="dumb", PAGER="cat", GIT_PAGER="cat")
-
-    def _close(self):
-        for name in ("_in", "_out", "_marks"):
-            fd = getattr(self, name, -1)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
-        self.pid = 0
+        return dict(self.environment, **QUIET)
 
     def _exchange(self, line, timeout_s, clip, listed=False):
         """Send a line whole, however slowly it is read, and wait for its mark. `listed`: the mark begins with the
@@ -104,7 +104,7 @@ class Shell(Child):
         os.set_blocking(self._in, False)
 
         def done():
-            self._push()
+            self._pending_line = self._push(self._in, self._pending_line)
             body, _sizes = marks.take()
             self._pending += body
             return _mark(self._pending, listed) is not None
@@ -114,15 +114,6 @@ class Shell(Child):
         self._status = int(status) if status.isdigit() else 1
         self.cwd = os.fsdecode(folder)
         return outcome
-
-    def _push(self):
-        while self._pending_line:
-            try:
-                self._pending_line = self._pending_line[os.write(self._in, self._pending_line) :]
-            except BlockingIOError:
-                return
-            except OSError:
-                self._pending_line = memoryview(b"")
 
     def settle(self):
         """Step into the folder again by its name."""
@@ -139,8 +130,7 @@ class Shell(Child):
             except Gone:
                 self._close()
                 return self._initial()
-            pairs = (os.fsdecode(entry).partition("=") for entry in self._listing.split(b"\0"))
-            self._known = {name: value for name, equals, value in pairs if equals and name not in SHELLS_OWN}
+            self._known = variables(self._listing)
         return self._known or self._initial()
 
     def save(self):
@@ -149,6 +139,12 @@ class Shell(Child):
 
     def restore(self, cwd, environment):
         self.cwd, self.environment = cwd, environment
+
+
+def variables(listing):
+    """What `env -0` listed, without the shell's own."""
+    pairs = (os.fsdecode(entry).partition("=") for entry in listing.split(b"\0"))
+    return {name: value for name, equals, value in pairs if equals and name not in SHELLS_OWN}
 
 
 def _mark(pending, listed):

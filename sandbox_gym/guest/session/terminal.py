@@ -9,7 +9,6 @@ import errno
 import fcntl
 import os
 import re
-import resource
 import select
 import signal
 import struct
@@ -19,7 +18,7 @@ import time
 from . import processes
 from .child import Child
 from .clip import Clip
-from .shell import MARK_FD, MAX_COMMAND, MAX_ENVIRONMENT, SHELLS_OWN
+from .shell import INTERACTIVE, MAX_COMMAND, MAX_ENVIRONMENT, QUIET, high_fd, variables
 
 MAX_TERMINALS = 16
 MAX_PATTERNS = 32
@@ -102,7 +101,7 @@ def _pattern(text):
 class Terminal(Child):
     """bash on a pseudo-terminal of its own. `_number` counts commands: the prompt after a command says its number."""
 
-    _master = _commands = -1
+    _ends = ("_master", "_commands")
 
     def open(self):
         """Raises OSError where no shell can be made."""
@@ -128,8 +127,7 @@ class Terminal(Child):
             modes[3] &= ~termios.ECHO
             termios.tcsetattr(slave, termios.TCSANOW, modes)
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            self._command_fd = min(MARK_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 16)
-            environment = dict(self.environment, TERM="dumb", PAGER="cat", GIT_PAGER="cat")
+            self._command_fd, environment = high_fd(), dict(self.environment, **QUIET)
 
             def body():
                 os.setsid()
@@ -138,7 +136,7 @@ class Terminal(Child):
                     os.dup2(slave, fd)
                 os.dup2(read, self._command_fd)
                 os.set_inheritable(self._command_fd, True)
-                os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], environment)
+                os.execve("/bin/bash", INTERACTIVE, environment)
 
             self._fork(body, theirs)
         except OSError:  # no shell was made
@@ -150,11 +148,7 @@ class Terminal(Child):
     def close(self):
         if self.alive():
             self.kill()
-        for name in ("_master", "_commands"):
-            fd = getattr(self, name)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
+        self._close()
 
     def idle(self):
         """Whether the shell waits for a command; what came of the last one since the last call is read."""
@@ -199,10 +193,7 @@ class Terminal(Child):
         """What has the terminal, or, where that is the shell itself, all."""
         group = os.tcgetpgrp(self._master)
         if group > 0 and group != self.pid:
-            try:
-                os.killpg(group, signal.SIGKILL)
-            except OSError:
-                pass  # it ended
+            processes.send_group(group, signal.SIGKILL)
         else:
             self.kill()
 
@@ -257,8 +248,8 @@ class Terminal(Child):
         if self._sent:
             poll.register(self._commands, select.POLLOUT)
         poll.poll(seconds * 1000 + 1)
-        self._keys = self._written(self._master, self._keys)
-        self._sent = self._written(self._commands, self._sent)
+        self._keys = self._push(self._master, self._keys)
+        self._sent = self._push(self._commands, self._sent)
 
     def _read(self):
         """What has come, in parts of bounded size; None where all have closed the terminal."""
@@ -272,21 +263,11 @@ class Terminal(Child):
                 return b"".join(parts) or None
         return b"".join(parts)
 
-    def _written(self, fd, data):
-        try:
-            return data[os.write(fd, data[:65536]) :] if data else data
-        except BlockingIOError:
-            return data
-        except OSError:
-            return b""
-
     def save(self):
         """As Shell.save; of a shell that is busy what was known of it last."""
         if self.idle():
             reply, output = self.run(_EXPORTED, [], SAVE_S, MAX_ENVIRONMENT)
             if reply["found"] == -1:
                 listing = base64.b64decode(output.partition(b"\x1e")[2])
-                pairs = (os.fsdecode(entry).partition("=") for entry in listing.split(b"\0"))
-                known = {name: value for name, equals, value in pairs if equals and name not in SHELLS_OWN}
-                self.environment = known or self.environment
+                self.environment = variables(listing) or self.environment
         return self.cwd, self.environment

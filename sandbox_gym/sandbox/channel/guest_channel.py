@@ -168,7 +168,8 @@ class GuestChannel(FrameStream):
         async def results() -> AsyncIterator[Outcome]:
             nonlocal received
             for offset, run in enumerate(runs):
-                outcome = await self.result(first + offset, run.limits)
+                header, body = await self.receive_live(longest_s(run.limits))
+                outcome = self.outcome(header, body, first + offset, run.limits)
                 received += 1
                 self._flow.changed()
                 yield outcome
@@ -244,11 +245,6 @@ class GuestChannel(FrameStream):
                 self._flow.clear()
                 return
             raise self.lost("did not cancel")
-
-    async def result(self, run_id: int, limits: Limits) -> Outcome:
-        """The next frame as the outcome of `run_id`. Raises BoxLost when it is not, or does not come in time."""
-        header, body = await self.receive_live(longest_s(limits))
-        return self.outcome(header, body, run_id, limits)
 
     async def converse(self, dialogue: Dialogue, candidate: Channel) -> DialogueOutcome:
         """See `sandbox.Sandbox.converse`."""

@@ -38,8 +38,7 @@ class Sending:
 
     def forget(self) -> None:
         """The guest was reset: it has nothing any more."""
-        self._blobs.clear()
-        self._bytes = 0
+        self._blobs, self._bytes = {}, 0
 
     def files_of(self, program: Program) -> list[bytes]:
         """What gives the guest those of the program's files that it has not yet, once for each content, and takes away

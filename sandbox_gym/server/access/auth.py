@@ -26,8 +26,7 @@ _TENANT: Final = "sandbox_gym.tenant"
 
 def key_tenant(scope: Scope) -> str:
     """The tenant whose key came with an exchange; empty for the operator, who may name tenants by header."""
-    tenant: str = scope.get(_TENANT, "")
-    return tenant
+    return str(scope.get(_TENANT, ""))
 
 
 class BearerAuth:

@@ -13,7 +13,7 @@ from typing import Final
 from sandbox_gym import judging
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, TestStatus
-from sandbox_gym.engine import Engine
+from sandbox_gym.engine import Engine, Verification
 from sandbox_gym.errors import wrong
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.coding.sandbox_fusion import FusionRan, FusionRunCode, FusionTools, is_fusion
@@ -33,6 +33,7 @@ from sandbox_gym.server.tools.session_tools import bash, python
 from sandbox_gym.server.tools.shapes import ToolShape, shaped
 from sandbox_gym.verifiers.coding import (
     IN_PROCESS,
+    CodingTask,
     CodingVerifier,
     extract_code,
     has_reasoning_format_violation,
@@ -139,19 +140,28 @@ class CodingResources:
         return None
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
-        row = await judging.asked(partial(self.row, request.body))
+        row, task = await self._task(request.body)
+        verification = await engine.verify(CodingVerifier(), task, Answer(request.output_text), caller=caller)
+        code = await judging.asked(partial(extract_code, request.output_text, task.language, task.tests.names))
+        return VerifyResult(self._fields(request, task, verification, code), verification.judgements, row)
+
+    async def _task(self, body: Document) -> tuple[Document, CodingTask]:
+        """The row of a request, and what it asks for. Raises RequestError."""
+        row = await judging.asked(partial(self.row, body))
         listed = row.get("test_list")
         judging.weigh_tests(row.get("test"), *(listed if isinstance(listed, list) else ()))
-        task = await judging.asked(partial(self._parse, row))
-        answer = Answer(request.output_text)
-        verification = await engine.verify(CodingVerifier(), task, answer, caller=caller)
+        return row, await judging.asked(partial(self._parse, row))
+
+    def _fields(
+        self, request: VerifyRequest, task: CodingTask, verification: Verification, code: str | None
+    ) -> CodeFields:
+        """What NeMo Gym has of a verification."""
         verdict, state = verification.verdict, verification.state
         masked = verdict.failure_reason == TestStatus.CHECKER_FAILED
         masked |= verdict.failure_reason == IN_PROCESS and self._in_process == "mask"
-        code = await judging.asked(partial(extract_code, request.output_text, task.language, task.tests.names))
         violation = not masked and has_reasoning_format_violation(request.output_text, request.reasoning_texts)
         penalty = self._penalty if violation else None
-        fields = CodeFields(
+        return CodeFields(
             reward=verdict.reward if penalty is None else penalty,
             extracted_model_output=request.output_text or None,
             extracted_model_code=code or None,
@@ -165,7 +175,6 @@ class CodingResources:
             failure_kind=f"{self.name}:{verdict.failure_reason}" if masked else None,
             failure_reason=(verdict.failure_reason or None) if penalty is None else "reasoning_format_violation",
         )
-        return VerifyResult(fields, verification.judgements, row)
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="extracted_model_code", subset_key="difficulty")

@@ -16,6 +16,7 @@ from fastapi import FastAPI, Request, Response
 
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
+from sandbox_gym.journal import Key
 from sandbox_gym.observe.metrics import CONTENT_TYPE
 from sandbox_gym.observe.traces import note
 from sandbox_gym.plans.runner import Caller
@@ -221,18 +222,13 @@ class GymHost:
 
     async def verify(self, request: Request) -> Response:
         """A verdict; or 503 (200 for a client that asks so) with a masked body, never a plain reward 0."""
-        cookie_id = str(request.session[SESSION_ID_KEY])
         body = await read_document(request)
         own = self._gym if isinstance(body.get("response"), dict) else self._short
         protocol = self._evaluator if self._evaluator.wants_verify(body) else own
-        parsed = VerifyRequest.parse(await protocol.verify_body(body))
-        failure = self._failed.failure(request, cookie_id)
-        wanted = replace(
-            parsed, session_id=cookie_id, seeded=request.session.get(SEEDED) is True, session_failure=failure
-        )
-        engine, health, recorder, once = self._running()
-        key = recorder.key(request.headers.getlist(KEY_HEADER), wanted, engine.provider_name, key_tenant(request.scope))
-        caller = _caller(request)
+        wanted = self._wanted(request, await protocol.verify_body(body))
+        serving = self._running()
+        engine, _, recorder, once = serving
+        key, caller = _key(serving, request, wanted), _caller(request)
         try:
             answered = await while_connected(request, lambda: recorder.answer(engine, wanted, key, once, caller))
         except RequestError as error:
@@ -244,13 +240,24 @@ class GymHost:
                 raise
             engine.metrics.count_none(fault)
             return protocol.no_verdict_reply(request, wanted, no_verdict(self._resources.name, fault), fault)
+        self._end_rollout(serving, request, answered)
+        headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
+        return protocol.verdict_reply(body, answered.fields, headers)
+
+    def _wanted(self, request: Request, body: Document) -> VerifyRequest:
+        """What is to be verified, with what is known of its session. Raises RequestError."""
+        cookie_id = str(request.session[SESSION_ID_KEY])
+        failure, seeded = self._failed.failure(request, cookie_id), request.session.get(SEEDED) is True
+        return replace(VerifyRequest.parse(body), session_id=cookie_id, seeded=seeded, session_failure=failure)
+
+    def _end_rollout(self, serving: _Serving, request: Request, answered: Answered) -> None:
+        """A verify was answered: its session is over, and the engine is seen to give verdicts."""
+        cookie_id = str(request.session[SESSION_ID_KEY])
         self._failed.forget(request, cookie_id)
         note({"replayed": answered.replayed})
         if not answered.replayed:
-            health.saw_verdict(answered.fields)
-        _start_anew(engine, cookie_id)
-        headers = {VERDICT_ID_HEADER: answered.request_id, **({REPLAYED_HEADER: "true"} if answered.replayed else {})}
-        return protocol.verdict_reply(body, answered.fields, headers)
+            serving.health.saw_verdict(answered.fields)
+        _start_anew(serving.engine, cookie_id)
 
     async def verify_batch(self, request: Request) -> Response:
         """Many verifies, a line each, whose answers are sent as they come."""
@@ -287,6 +294,12 @@ class GymHost:
         if self._serving is None:
             raise Unavailable("the server is starting or stopping")
         return self._serving
+
+
+def _key(serving: _Serving, request: Request, wanted: VerifyRequest) -> Key | None:
+    """What makes a request the same as another. Raises RequestError."""
+    headers = request.headers.getlist(KEY_HEADER)
+    return serving.recorder.key(headers, wanted, serving.engine.provider_name, key_tenant(request.scope))
 
 
 def _start_anew(engine: Engine, cookie_id: str) -> None:
