@@ -12,9 +12,11 @@ from sandbox_gym.verifiers.math.extract import plain_gold
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bases import same_based, same_ratio, same_residue
 from sandbox_gym.verifiers.math.rungs.caps import READ, costly, too_large
+from sandbox_gym.verifiers.math.rungs.claims import same_claim
 from sandbox_gym.verifiers.math.rungs.collections import same_collection
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, of_another, other_derivative, paired
 from sandbox_gym.verifiers.math.rungs.families import same_families
+from sandbox_gym.verifiers.math.rungs.integers import same_integers
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
@@ -54,6 +56,8 @@ def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decisi
 def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | None:
     if families := same_families(gold, answer):
         return families
+    if said := same_integers(gold, answer) or same_claim(gold, answer):
+        return said
     gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),

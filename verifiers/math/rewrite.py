@@ -58,6 +58,10 @@ _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|approx)(?![A-Za-z])")
 _LAST = re.compile(r"(?<=[0-9}\s])((?:ab|am|bc|by|cc|dm|gm|lt|mp|mt|pm|rd|rs|st|th|[cdghlmost])(?:e?s)?)$")
 _FORMULA = re.compile(r"\\(?!(?:frac|sqrt|pi|ln|log|exp|circ|binom)(?![A-Za-z]))[A-Za-z]+")
 _LETTERS = re.compile(r"\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")
+_EITHER_CASE = re.compile(
+    r"\\math[a-z]{2,4} ?\{[^{}]{1,40}\}|\\[A-Za-z]+|‹[^›]*›|\^ ?\{? ?T ?\}?(?![A-Za-z])"
+    r"|([A-Za-z])( ?_ ?(?:[A-Za-z0-9]|\{[^{}]{1,20}\}))?"
+)
 _MATRIX = re.compile(r"\\(begin|end)\{(?:B|small)matrix\}")
 _DETERMINANT = re.compile(r"\| ?\\begin\{array\}\{[clr]{1,20}\}([^|]{1,2000}?)\\end\{array\} ?\|")
 
@@ -93,7 +97,7 @@ def _rewritten(text: str) -> str:
 def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
     """Gold and answer for math-verify, the answer with the gold's names for a function's variable and for the
     constant."""
-    first, second = paired(normalise(gold), normalise(answer))
+    first, second = _of_one_case(*paired(normalise(gold), normalise(answer)))
     first, second = _last_factor(first, second), _last_factor(second, first)
     for one, other in ((first, second), (second, first)):
         if _INVERSE.search(one) and (degrees := _WHOLE_ANGLE.fullmatch(other)):
@@ -103,6 +107,24 @@ def rewrite_pair(gold: str, answer: str) -> tuple[str, str]:
             radians = _IN_DEGREES.sub(r"\\frac{\1\\pi}{180}", one)
             first, second = (radians, second) if one is first else (first, radians)
     return _rewritten(first), _rewritten(second)
+
+
+def _of_one_case(gold: str, answer: str) -> tuple[str, str]:
+    """Both with another name for a capital letter whose small one stands beside it, and for `E_1` and `e_1`:
+    math-verify reads every letter in lower case, `R - r` as 0, and no `E_1`."""
+    capitals = set()
+    for text in (gold, answer):
+        letters = {found[1] for found in _EITHER_CASE.finditer(text) if found[1]}
+        capitals |= {letter for letter in letters if letter.isupper() and letter.lower() in letters} - {"C"}
+
+    def named(found: re.Match[str]) -> str:
+        of_e = found[1] and found[1] in "Ee" and found[2]
+        if not of_e and found[1] not in capitals:
+            return found.group()
+        stem = "\\Upsilon " if found[1] in "Ee" else found[1]
+        return f"{stem}_{{{'low' if found[1] == 'e' else 'cap'}{(found[2] or '').strip(' _{}')}}}"
+
+    return _EITHER_CASE.sub(named, gold), _EITHER_CASE.sub(named, answer)
 
 
 def _last_factor(text: str, other: str) -> str:

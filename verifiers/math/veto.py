@@ -51,6 +51,7 @@ _VARIABLE = re.compile(r"‹[^‹›]*›|(\\[A-Za-z]+)|[A-Za-z][a-z]{3,}|([A-Za
 _PARTIAL = re.compile(r"\\partial ?(?:\^ ?\{?[0-9]\}? ?)?\{?(\\?[A-Za-z]+)")
 _DERIVED = re.compile(r"(?<=[A-Za-z])'")
 _IS_ZERO = re.compile(r"^[^<>=]{1,200}= ?0$")
+_INDEX = re.compile(r"\\(?:sum|prod) ?_ ?\{? ?([a-z]) ?=")
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -72,6 +73,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         _no_equation(first, second),
         _a_set(mine, theirs),
         other_multiplicity(mine, theirs),
+        _index_dropped(first, second),
         _base_dropped(mine, theirs),
         _hedged(mine, theirs),
         _other_numbers(mine, theirs),
@@ -142,6 +144,16 @@ def _a_set(gold: str, answer: str) -> Decision | None:
     other = answer if regions[0] else gold
     if regions[0] != regions[1] and shape_of(other).kind in ("set", "list"):
         return Decision(False, "interval", "an interval is no set of numbers")
+    return None
+
+
+def _index_dropped(gold: str, answer: str) -> Decision | None:
+    """The library takes `\\alpha_k` in a sum over k for one number, and the sum for n times that."""
+    if "\\sum" in answer or "\\prod" in answer:
+        return None
+    for name in _INDEX.findall(gold):
+        if re.search(rf"_ ?(?:{name}(?![a-z])|\{{[^{{}}=]{{0,20}}{name}[^{{}}=]{{0,20}}\}})", gold):
+            return Decision(False, "number", "what changes with the sum's index is no one number")
     return None
 
 

@@ -11,11 +11,16 @@ from sandbox_gym.verifiers.math.expressions.shapes import split_top
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
 from sandbox_gym.verifiers.math.expressions.values import approximate, as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
+from sandbox_gym.verifiers.math.rungs.bound import with_bound_letters
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
 from sandbox_gym.verifiers.math.rungs.named import words_as_names
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
+_SEQUENCE = re.compile(r"^([A-Za-z]) ?_ ?\{? ?([i-n]) ?\}? ?=")
+_ANGLES = re.compile(r"\\angle ?\{? ?([A-Z]{1,3})(?![A-Z])")
+_ANGLE = re.compile(r"(\\angle) ?\{? ?[A-Z]([A-Z])[A-Z] ?\}?(?![A-Z])")
+_UNAPPLIED = re.compile(r"^([A-Za-z]) ?(?:=|\\equiv(?![a-z]))")
 _HEAD = re.compile(r"^(y|[fghFGH](?: ?\^ ?\{? ?-1 ?\}?)?(?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _ASKED = re.compile(
     r"^(?:\\(?:det|dim|deg|arg|lim|limsup|liminf|i{0,3}int|oint|sum|prod|max|min|sup|inf|gcd|lcm|varphi|phi|chi|lVert)"
@@ -37,7 +42,7 @@ _RANGE = re.compile(
 _SUM = re.compile(r"[0-9.]+ ?[-+*/\\^]")
 _MUTUAL = re.compile(r"([A-Za-z]{1,3}) ?(\\(?:parallel|perp)) ?([A-Za-z]{1,3})")
 _PARTIAL = re.compile(r"\\frac ?\{ ?\\partial ?([A-Za-z]) ?\} ?\{ ?\\partial ?([a-z]) ?\}")
-_NUMBERS = re.compile(r"(?<=[klmn]\\in\\mathbb\{)[ZN]|(?<=[klmn] \\in \\mathbb\{)[ZN]")
+_NUMBERS = re.compile(r"[klmn] ?\\in ?\\mathbb\{([ZN])\}( ?[_^] ?\{? ?(?:[*+]|> ?0) ?\}?)?")
 _BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
 _SET = re.compile(
     r"^\\\{ ?([^|:{}\\]{1,60}?) ?(\\in ?\\mathbb\{[A-Z]\}(?: ?[_^] ?\{?[-+*0-9n]\}?)?)? ?,?"
@@ -115,7 +120,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
         answer = gold
     if ("\\partial" in gold) != ("\\partial" in answer):
         gold, answer = (_PARTIAL.sub(r"\1_\2", text) for text in (gold, answer))
-    gold, answer = words_as_names(*_of_one_thing(gold, answer))
+    gold, answer = words_as_names(*_of_one_thing(*with_bound_letters(gold, answer)))
     gold, answer = _without_range(*_natural(*counted(*(_of_sets(gold, answer) or _without_condition(gold, answer)))))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)
     if mine and theirs and (mine[1] == theirs[1] or "y" in (mine[1], theirs[1])) and mine[2] == theirs[2]:
@@ -149,6 +154,9 @@ def of_another(gold: str, answer: str) -> Decision | None:
     """What is right of `=` is said of something else that differs in a number, a factor or a sign: `P(X=8)`, `2P(X=1)`
     and `1-P(X=1)` for `P(X=1)`, a sum to another bound."""
     first, second = ([side.strip() for side in split_top(text, "=")] for text in (gold, answer))
+    angles = [{min(name, name[::-1]) for name in _ANGLES.findall(text)} for text in (gold, answer)]
+    if all(angles) and angles[0] != angles[1]:
+        return Decision(False, "equation", "another angle")
     if len(first) != 2 or len(second) != 2 or squeezed(first[0]) == squeezed(second[0]):
         return None
     values = try_evaluate(first[1]), try_evaluate(second[1])
@@ -206,6 +214,8 @@ def _without_condition(gold: str, answer: str) -> tuple[str, str]:
 def _of_one_thing(gold: str, answer: str) -> tuple[str, str]:
     """What both say of one thing, or the gold of what it asks for: math-verify takes `\\varphi(12) = 5` for
     `\\varphi(12) = 6`, as it does with all equations without variables."""
+    if len({len(_ANGLE.findall(text)) for text in (gold, answer)}) > 1:  # in a triangle, angle BAC is angle A
+        gold, answer = (_ANGLE.sub(r"\1 \2", text) for text in (gold, answer))
     mine, theirs = split_top(gold, "="), split_top(answer, "=")
     if (
         len(mine) != 2
@@ -236,7 +246,8 @@ def _without_range(gold: str, answer: str) -> tuple[str, str]:
         for word in ("\\mathbb", "\\ge", "\\in", "integer", "constant", "for ", "with ", "where ", "\\pi")
     ):
         return gold, answer
-    if len({found[0] for text in (gold, answer) if (found := _NUMBERS.search(text))}) > 1:
+    ranges = [found for text in (gold, answer) if (found := _NUMBERS.search(text))]
+    if len({found[1] == "N" or bool(found[2]) for found in ranges}) > 1:
         return gold, answer
     first, second = (_RANGE.sub("", _BUILT.sub(r"\1", text)) for text in (gold, answer))
     if (first, second) != (gold, answer) or all(map(_TURNS.search, (gold, answer))):
@@ -247,8 +258,18 @@ def _without_range(gold: str, answer: str) -> tuple[str, str]:
 
 
 def _renamed(gold: str, answer: str) -> str:
+    if (
+        (own := _SEQUENCE.match(gold))
+        and (other := _SEQUENCE.match(answer))
+        and own[1] == other[1]
+        and own[2] != other[2]
+    ):
+        body = answer[other.end() :]
+        return answer if _letter(own[2]).search(body) else own.group() + _letter(other[2]).sub(own[2], body)
     first, second = _FUNCTION.match(gold), _FUNCTION.match(answer)
-    if first and second and first[1] == second[1] and first[2] != second[2]:
+    if first and not second and (named := _UNAPPLIED.match(answer)) and named[1] == first[1]:
+        answer = first.group() + answer[named.end() :]
+    elif first and second and first[1] == second[1] and first[2] != second[2]:
         body = answer[second.end() :]
         if not _letter(first[2]).search(body):
             answer = f"{first[1]}({first[2]})=" + _letter(second[2]).sub(first[2], body)

@@ -27,6 +27,7 @@ _OPTION = re.compile(
 )
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
+_ALL_EQUAL = re.compile(r"^[A-Za-z](?:_[0-9])?(?:=[A-Za-z](?:_[0-9])?){2,9}$")
 _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
@@ -74,6 +75,8 @@ def same_text(gold: str, answer: str) -> Decision | None:
         return Decision(True, "text", "the same word")
     if any(_in_any_order(sign, first, second) for sign in ("\\cup", "\\cap")):
         return Decision(True, "text", "the same sets")
+    if _ALL_EQUAL.match(first) and sorted(first.split("=")) == sorted(second.split("=")):
+        return Decision(True, "text", "the same names are equal")
     plain = _SUBSCRIPT.sub("", first)
     if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
         return Decision(True, "text", "the same formula")

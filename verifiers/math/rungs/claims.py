@@ -1,0 +1,86 @@
+"""What is claimed in words: yes or no with a reason, who wins, that there is none, the same with other small words."""
+
+from __future__ import annotations
+
+import re
+
+from sandbox_gym.verifiers.math.options import Decision
+
+_LONGEST = 300
+_ARTICLE = re.compile(r"(?:\b(?:[Tt]he|an?|An) |^A )(?=\S)")
+_LONG = re.compile(r"[A-Za-z]{2,}")
+"""A word; letters alone are names, whose case counts."""
+_BOOLEAN = re.compile(r"(yes|no|true|false)\.?")
+_REASONED = re.compile(r"(yes|no|true|false) ?[,.;:-]+ ?(?P<reason>[A-Za-z].*)")
+_DOUBT = re.compile(
+    r"\b(?:yes|no(?=[,.;:]|$)|true|false|or|but|if|unless|except|only|when|whenever|however|although|though|maybe|perhaps"
+    r"|sometimes|otherwise|depends|depending|either|neither|for (?:some|odd|even))\b"
+)
+_WINS = re.compile(
+    r"(?: (?:always|will|can|does|must))* (?:wins?|(?:force|guarantee|ensure)s? (?:win|victory)"
+    r"|(?:has|have) winning strategy)(?: game)?(?= |$)"
+)
+_WINNER = re.compile(r"(?:(first|second)(?: player)?|(?:player )?([A-Za-z]{1,20}))( wins)?")
+_NONE = re.compile(r"(?:there (?:is|are|exists?) )?no (?P<what>[a-z ]{3,60}?)(?: exists?)?")
+_NARROWER = re.compile(r"(?:such|positive|real|integer|possible|valid) ")
+_SMALL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(rf"\b(?:{pattern})\b"), plain)
+    for pattern, plain in (
+        ("exactly when|precisely when|if and only if", "iff"),
+        ("when|whenever|provided that|in case|if", "if"),
+        ("(?:with|having|and) (?=(?:radius|diameter|side|sides|center|centre|vertex|vertices|height|length)\\b)"
+         "|whose (?=(?:radius|diameter|side|center|centre|height|length) is\\b)", "of "),
+        ("(?<=radius|length|height) is|(?<=diameter) is|(?<=side) is|(?<=center|centre) is", ""),
+        ("right-angled", "right"),
+        ("centered at|centred at", "of center"),
+    )
+)  # fmt: skip
+_SENTENCE = re.compile(r"[A-Za-z][A-Za-z -]*[A-Za-z](?: [-+*/=<>(){}\\^_A-Za-z0-9., ]*)?")
+
+
+def same_claim(gold: str, answer: str) -> Decision | None:
+    """Equal where both claim the same in words; anything else is another rung's."""
+    if len(gold) + len(answer) > _LONGEST:
+        return None
+    first, second = (_plain(text) for text in (gold, answer))
+    if _BOOLEAN.fullmatch(first):
+        reasoned = _REASONED.fullmatch(second)
+        same = reasoned and reasoned[1] == first.rstrip(".") and not _DOUBT.search(reasoned["reason"])
+        return Decision(True, "words", "the same word, with a reason") if same else None
+    if not re.search("[a-z]{3}", first):
+        return None
+    winners = [_winner(text) for text in (first, second)]
+    none = [_NONE.fullmatch(text) for text in (first, second)]
+    if winners[0] and winners[0] == winners[1] and first != second:
+        return Decision(True, "words", "the same winner")
+    if none[0] and none[1] and _lacking(none[0]["what"], none[1]["what"]):
+        return Decision(True, "words", "there is none")
+    if all(_SENTENCE.fullmatch(text) for text in (first, second)):
+        shorter = [_without_small_words(text) for text in (first, second)]
+        if shorter[0] == shorter[1] and first != second:
+            return Decision(True, "words", "the same words")
+    return None
+
+
+def _plain(text: str) -> str:
+    spaced = re.sub(r"\s+", " ", text.replace("‹", " ").replace("›", " ")).strip(" .")
+    return _LONG.sub(lambda found: found[0].lower(), _ARTICLE.sub("", spaced))
+
+
+def _winner(text: str) -> str:
+    """Who is said to win, `first` or `bob`; a name alone may be the answer to who does. Empty where nobody is."""
+    found = _WINNER.fullmatch(_WINS.sub(" wins", text))
+    return (found[1] or found[2]) if found else ""
+
+
+def _lacking(one: str, other: str) -> bool:
+    """Whether no such thing is said twice; a plain `no solutions` may leave out which are meant."""
+    names = [each.rstrip("s") for each in (one, other)]
+    bare = [_NARROWER.sub("", each) for each in names]
+    return bare[0] == bare[1] and (names[0] == names[1] or any(_NARROWER.sub("", each) == each for each in names))
+
+
+def _without_small_words(text: str) -> str:
+    for pattern, plain in _SMALL:
+        text = pattern.sub(plain, text)
+    return "".join(text.split())
