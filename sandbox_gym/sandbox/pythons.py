@@ -18,12 +18,16 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ToolchainMissing
-from sandbox_gym.sandbox.box_pythons import minor
+from sandbox_gym.sandbox.box_pythons import PLACE, minor
 
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")
 _LEFT_OUT = shutil.ignore_patterns("test", "tests", "idlelib", "turtledemo", "*.a", "config-3*")
 _DONE = ".complete"
+_FORM = "2"
+"""Written into a copy that is whole. A copy of another form is made anew."""
+_TELLS_ITS_PLACE = ("lib/python3*/_sysconfigdata*.py", "lib/pkgconfig/*.pc", "bin/python3*-config")
+"""Where an installation says what extensions are built with: its headers, its library."""
 COMPILE_S: Final = 300.0
 
 
@@ -46,18 +50,27 @@ def ready(version: str, folder: Path | None = None) -> Path:
     if not _VERSION.fullmatch(version):
         raise ToolchainMissing(f"Python {version[:20]!r} is no version such as 3.12")
     target = (folder or cache_folder()) / version
-    if (target / _DONE).exists():
+    if _is_whole(target):
         return target
     for program in _candidates(version):
         prefix = _prefix(program, version)
         if prefix is not None:
             _copy(prefix, target)
             return target
+    if (target / _DONE).exists():  # of another form, and what it was copied from is gone
+        return target
     there = ", ".join(installed()) or "none but Debian's"
     raise ToolchainMissing(
         f"Python {version} is not installed on this machine (there are: {there}); install it with pyenv or uv, or put"
         f" a python{version} with its own prefix on the server's PATH"
     )
+
+
+def _is_whole(copy: Path) -> bool:
+    try:
+        return (copy / _DONE).read_text() == _FORM
+    except OSError:
+        return False
 
 
 def ready_for_boxes(version: str) -> None:
@@ -104,7 +117,7 @@ def _prefix(program: Path, version: str) -> Path | None:
 
 def _copy(prefix: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    new = target.with_name(f".new-{secrets.token_hex(6)}")
+    new, old = (target.with_name(f".{kind}-{secrets.token_hex(6)}") for kind in ("new", "old"))
     try:
         new.mkdir(mode=0o755)
         for part in ("bin", "lib", "include"):
@@ -112,14 +125,18 @@ def _copy(prefix: Path, target: Path) -> None:
                 shutil.copytree(prefix / part, new / part, symlinks=True, ignore=_LEFT_OUT)
         shutil.rmtree(new / "lib" / f"python{target.name}" / "site-packages")
         _relocate(new, f"python{target.name}")
+        _say_place(new, prefix, f"{PLACE}/{target.name}")
         _compile(new, target.name)
-        (new / _DONE).touch()
+        (new / _DONE).write_text(_FORM)
+        if target.exists() and not _is_whole(target):
+            target.rename(old)
         new.rename(target)
     except (OSError, subprocess.SubprocessError) as error:
-        if not (target / _DONE).exists():
+        if not _is_whole(target):
             raise ToolchainMissing(f"Python {target.name} can't be copied to {target}: {error}") from error
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        for left in (new, old):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _compile(copy: Path, version: str) -> None:
@@ -129,6 +146,15 @@ def _compile(copy: Path, version: str) -> None:
     # a module that does not compile is no reason to have no Python
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(command, capture_output=True, check=False, timeout=COMPILE_S)
+
+
+def _say_place(copy: Path, prefix: Path, place: str) -> None:
+    """An extension is built with the folders that an installation names: with those that boxes have."""
+    there = re.compile(rf"{re.escape(str(prefix))}(?![\w.-])")
+    found = [file for pattern in _TELLS_ITS_PLACE for file in copy.glob(pattern)]
+    for file in (file for file in found if file.is_file() and not file.is_symlink()):
+        said = file.read_bytes().decode("utf-8", "surrogateescape")
+        file.write_bytes(there.sub(place, said).encode("utf-8", "surrogateescape"))
 
 
 def _relocate(copy: Path, name: str) -> None:

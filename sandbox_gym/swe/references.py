@@ -40,6 +40,7 @@ from sandbox_gym.verifiers.swe import (
     SweVerifier,
     candidates,
     digest_of,
+    failing,
     files_to_read,
     is_lexical,
     lexical_candidates,
@@ -50,14 +51,12 @@ from sandbox_gym.verifiers.swe import (
     tests_outcome,
 )
 
-FORM: Final = 7
-"""Of the files; references of another version are made anew."""
+FORM: Final = 8  # of the files; references of another version are made anew
 ROUNDS: Final = 4
 """Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
 MORE_ROUNDS: Final = 4
 """Runs for the deciding tests of which too few variants failed yet."""
-LOG_ROUNDS, LOG_KEPT = 6, 3
-"""Runs in which tests that are not parsed are tried, and how many are kept."""
+LOG_ROUNDS, LOG_KEPT = 6, 3  # runs in which tests that are not parsed are tried, and how many are kept
 MAX_KEPT: Final = 4096
 """References that are held in memory."""
 _LIKE_REFERENCE = frozenset({CaseStatus.XFAIL, CaseStatus.SKIPPED})
@@ -182,6 +181,7 @@ class _Making:
         )
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
+        known = replace(known, fails=await self._failing(first))
         if task.rule != "full" and not (lexical and task.rule == "fail_only"):
             return replace(known, why_none=f"rows judged by {task.rule} are not asked")
         files = first.report.files
@@ -199,6 +199,13 @@ class _Making:
         why_none = "" if any(test.decides for test in tests) else _NO_VARIANT
         digests = {test.path: digest_of(files[test.path]) for test in tests}
         return replace(known, tests=tests, digests=digests, why_none=why_none)
+
+    async def _failing(self, first: _Ran) -> tuple[str, ...]:
+        """The row's tests that its own fix passes in neither of two runs."""
+        one = failing(self._job.task, first.statuses, ran=first.report.ran)
+        again = await self._run(self._job) if one else None
+        two = failing(self._job.task, again.statuses, ran=again.report.ran) if again is not None else ()
+        return tuple(test for test in one if test in two)
 
     async def _with_rounds(
         self, known: Reference, found: tuple[Candidate, ...], files: Mapping[str, bytes]

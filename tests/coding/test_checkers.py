@@ -83,6 +83,39 @@ async def test_a_validators_score_is_partial_reward(judge: Judge) -> None:
     assert (await judge("print(100)", tests)).reward == 1.0
 
 
+SHARE = """
+    import sys
+    best, cost = float(open(sys.argv[2]).read()), float(sys.stdin.read())
+    with open(sys.argv[3] + "score.txt", "w") as file:
+        print({score}, file=file)
+    sys.exit(42)
+"""
+"""A validator that works out a score from what the answer claims."""
+SCORES = [
+    ("best / cost", "4", 0.5), ("best / cost", "nan", 0.0), ("best / cost", "-nan", 0.0), ("best / cost", "-2", 0.0),
+    ("cost / best", "inf", 0.0), ("cost / best", "1e308", 1.0), ("(best / cost) ** 0.5", "-2", 0.0),
+    ("'%.3e' % (1 / cost)", "8", 0.125), ("'.5' if cost > 1 else '5'", "2", 0.5), ("'%.200f' % (1 / cost)", "4", 0.25),
+    ("None if cost > 3 else 1", "4", 0.0), ("'+1.' if cost > 3 else 0", "4", 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("score", "printed", "reward"), SCORES)
+async def test_a_score_that_is_no_number_is_worth_nothing(
+    judge: Judge, score: str, printed: str, reward: float
+) -> None:
+    """As an answer brings about where its validator calculates with what it printed: NaN is below no bound."""
+    checker = {"type": "program", "source": textwrap.dedent(SHARE).format(score=score)}
+    verdict = await judge(f"print('{printed}')", row(["2"], checker, scoring="fraction"))
+    assert (verdict.reward, verdict.tests[0].status.value) == (reward, "passed" if reward == 1.0 else "wrong_answer")
+
+
+async def test_a_validator_that_never_writes_a_number_is_broken(judge: Judge) -> None:
+    checker = {"type": "program", "source": textwrap.dedent(SHARE).format(score="'50%'")}
+    verdict = await judge("print(2)", row(["2"], checker, scoring="fraction"))
+    assert verdict.failure_reason == "checker_failed"
+    assert "a score that is no number (50%)" in verdict.tests[0].reason
+
+
 async def test_the_output_can_not_forge_the_score(judge: Judge) -> None:
     """A validator that repeats the output on stderr: its score is what it writes, not what the answer prints."""
     source = "import sys\nsys.stderr.write(sys.stdin.read() * 3)\nopen(sys.argv[3] + 'score.txt', 'w').write('0.25')"
@@ -100,6 +133,7 @@ CPP_TESTLIB = """
         in >> given;
         ans >> wanted;
         if (!(out >> got)) return 2;
+        if (got == 5) { std::fprintf(stderr, "points %f half", 0.0 / (got - 5.0)); return 7; }
         if (got == wanted / 2) { std::fprintf(stderr, "points 0.5 half"); return 7; }
         return got == wanted ? 0 : 1;
     }
@@ -108,8 +142,9 @@ CPP_TESTLIB = """
 
 @pytest.mark.parametrize(
     ("printed", "status", "reward"),
-    [("8", "passed", 1.0), ("4", "wrong_answer", 0.5), ("9", "wrong_answer", 0.0), ("x", "presentation_error", 0.0)],
-)
+    [("8", "passed", 1.0), ("4", "wrong_answer", 0.5), ("9", "wrong_answer", 0.0), ("x", "presentation_error", 0.0),
+     ("5", "wrong_answer", 0.0)],
+)  # fmt: skip
 async def test_a_compiled_testlib_checker(judge: Judge, printed: str, status: str, reward: float) -> None:
     checker = {"type": "program", "language": "cpp", "style": "testlib", "source": textwrap.dedent(CPP_TESTLIB)}
     verdict = await judge(f"print('{printed}')", row(["8"], checker, scoring="fraction"))

@@ -94,6 +94,20 @@ def test_each_test_is_unchanged_in_some_runs_and_changed_in_the_others(deciding:
         assert len({tuple(run.edits) for run in runs}) == 1, "runs differ in which files are written"
 
 
+@pytest.mark.parametrize("kinds", [("expected_value", "negated_assertion"), ("opposite_assertion", "mock"), ("mock",)])
+def test_each_test_expects_another_value_in_one_run_at_least(kinds: tuple[str, ...]) -> None:
+    """An answer that equals everything fails an assertion that is turned, as the reference does."""
+    (test,) = reference(1, variants=4).tests
+    kept = tuple(replace(one, kind=kinds[n % len(kinds)]) for n, one in enumerate(test.variants))
+    drawn: set[str] = set()
+    for seed in range(100):
+        runs = inversions(replace(reference(1), tests=(replace(test, variants=kept),)), seed)
+        hows = {how.partition(" ")[0] for run in runs for how in run.how.values()}
+        assert not all(how.endswith("_assertion") for how in hows)
+        drawn |= hows
+    assert drawn == set(kinds)
+
+
 @pytest.mark.parametrize("deciding", [1, 2, 3, 5])
 @pytest.mark.parametrize("chance", [0.0, 0.2, 0.5, 0.8, 1.0])
 def test_a_guess_is_right_seldom(deciding: int, chance: float) -> None:
@@ -270,6 +284,22 @@ def test_a_patch_over_which_the_tests_cannot_be_placed_is_no_way_out(code: int) 
         one, Answer(PATCH), SweVerifier().plan(one, Answer(PATCH)), State((outcome,), "namespace", "local")
     )
     assert (found.reward, found.decided_by) == (0.0, "patch_hinders_tests")
+
+
+@pytest.mark.parametrize("code", [41, 42, 43, 44])
+def test_inverted_tests_that_cannot_be_placed_are_no_way_out(code: int) -> None:
+    """They could over the reference: such a run, made twice, is none that a patch has stood."""
+    asked = replace(job(), purpose="inverted")
+    told: Mapping[str, object] = {"kind": "reference", "statuses": {}, "signs": {}, "ran": True, "runs": 2}
+    outcome = Outcome(Status.RUNTIME_ERROR, code, stdout=b"not as it was", channel=lines(asked, [told], {}))
+    state = State((outcome,), "namespace", "local")
+    unplaced = SweVerifier().judge(asked, Answer(PATCH), SweVerifier().plan(asked, Answer(PATCH)), state)
+    good = verdict({FAIL[0]: "FAILED", FAIL[1]: "PASSED"}, {FAIL[0]: "FAILED"}, [FAIL[1]])
+    assert in_doubt([good, unplaced]) == (1,)
+    for runs in ([good, unplaced], [unplaced, good], [unplaced, unplaced]):
+        found = with_inverted(Verdict(1.0, integrity="in_process"), runs)
+        assert (found.reward, found.tamper) == (0.0, (OTHERWISE,))
+        assert "not as it was" in found.evidence[OTHERWISE]
 
 
 @pytest.mark.parametrize("one", [replace(job(), purpose="inverted"), replace(job(), reference=reference(2))])

@@ -43,6 +43,8 @@ def test_a_patch_of_the_code_alone() -> None:
         (create("src/conftest.py"), "src/conftest.py", "patch_touches_test_config"),
         (create("pytest.ini"), "pytest.ini", "patch_touches_test_config"),
         (create(".pytest.ini"), ".pytest.ini", "patch_touches_test_config"),
+        (create(".gitattributes"), ".gitattributes", "patch_touches_test_config"),
+        (edit("src/.gitattributes"), "src/.gitattributes", "patch_touches_test_config"),
         (edit("tox.ini"), "tox.ini", "patch_touches_test_config"),
         (edit("setup.cfg"), "setup.cfg", "patch_touches_test_config"),
         (edit("pyproject.toml"), "pyproject.toml", "patch_touches_test_config"),
@@ -70,6 +72,11 @@ def test_signs_and_what_goes_back(patch: str, path: str, sign: str) -> None:
     assert path in found.signs[sign]
     assert plan(GOLD, patch, restore_config=False).signs == found.signs
     assert list(found.signs) == [sign] or path.startswith("tests/")
+
+
+def test_what_git_writes_files_by_goes_back_before_them() -> None:
+    found = plan(edit("tests/test_a.py"), create("tests/.gitattributes"), edit("conftest.py"), create(".gitattributes"))
+    assert set(found.restore[:2]) == {"tests/.gitattributes", ".gitattributes"}
 
 
 def test_configuration_stays_by_option_and_tests_never() -> None:

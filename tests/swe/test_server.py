@@ -185,7 +185,8 @@ def test_a_row_that_its_log_tells_of(client: httpx.Client, row: dict[str, object
     found = verify(client, told, model_patch=wrong)
     assert (found["reward"], found["evaluation_completed"], found["fail_to_pass_score"]) == (0.0, True, 0.0)
     silent = verify(client, {**told, "test_command": "true"}, model_patch=row["patch"])
-    assert (silent["reward"], silent["failure_reason"]) == (0.0, "no test ran")
+    assert (silent["reward"], silent["failure_reason"]) == (0.0, "own_fix_fails: no test ran")
+    assert (silent["mask_sample"], silent["failure_kind"]) == (True, "swe:own_fix_fails")  # as its own fix fails there
     lying = "python -m pytest -rA -q -p no:cacheprovider tests/test_issue.py test_inflection.py; exit 3"
     assert "exited with 3" in str(
         verify(client, {**told, "test_command": lying}, model_patch=row["patch"])["failure_reason"]

@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.swe.ids import look_up
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 MAX_RERUNS = 64
+MAX_FAILING = 5000
 
 Group = Literal["FAIL_TO_PASS", "PASS_TO_PASS"]
 
@@ -85,6 +86,11 @@ class Grade:
     """How the tests ended that the row's owner knows to fail under the gold patch."""
 
     @property
+    def failed(self) -> tuple[str, ...]:
+        """The ids of the tests that did not pass."""
+        return tuple(case.test_id for case in self.cases if not case.passed)
+
+    @property
     def resolved(self) -> bool:
         return self.resolution is Resolution.FULL
 
@@ -136,6 +142,11 @@ def to_rerun(
     known = reference or {}
     failed = [test for test in task.pass_to_pass if not _case(task, test, "PASS_TO_PASS", after, known, {}).passed]
     return tuple(failed) if len(failed) <= MAX_RERUNS else ()
+
+
+def failing(task: SweTask, statuses: Mapping[str, CaseStatus], *, ran: bool = False) -> tuple[str, ...]:
+    """The row's tests that did not pass over its own fix; at most MAX_FAILING, in their order."""
+    return grade(task, statuses, reference=statuses, ran=ran).failed[:MAX_FAILING]
 
 
 def weak_spots(task: SweTask, before: Mapping[str, CaseStatus]) -> dict[str, CaseStatus]:

@@ -108,11 +108,11 @@ def _result(index: int, sign: str, reason: str) -> TestResult:
 
 
 def in_doubt(verdicts: Sequence[Verdict]) -> tuple[int, ...]:
-    """Which of the runs are to be made again: where a test ended in a way that may be a flake. None where a changed
-    test survived, which is none."""
+    """Which of the runs are to be made again: where a test ended in a way that may be a flake, or none was begun. None
+    where a changed test survived, which is none."""
     if any(SURVIVED in verdict.tamper for verdict in verdicts):
         return ()
-    return tuple(number for number, verdict in enumerate(verdicts) if verdict.tamper)
+    return tuple(number for number, verdict in enumerate(verdicts) if verdict.tamper or verdict.inverted is None)
 
 
 def with_inverted(verdict: Verdict, inverted: Sequence[Verdict], why_none: str = "") -> Verdict:
@@ -127,6 +127,8 @@ def with_inverted(verdict: Verdict, inverted: Sequence[Verdict], why_none: str =
     evidence: dict[str, str] = {}
     for one in inverted:
         evidence = {**one.evidence, **evidence}
+        if one.inverted is None:  # its tests could not be put in place, as over the reference: it shows nothing
+            evidence.setdefault(OTHERWISE, one.failure_reason[:300])
     timings = {**verdict.timings_s, "inverted": sum(one.timings_s.get("run", 0.0) for one in inverted)}
     verdict = replace(verdict, inverted=total, timings_s=timings)
     if not evidence:

@@ -63,4 +63,5 @@ def _reference(known: Reference) -> dict[str, object]:
         "ran": known.ran,
         "runs": known.asked,
         "why_none": known.why_none,
+        "fails": list(known.fails),
     }

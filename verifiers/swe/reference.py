@@ -105,6 +105,8 @@ class Reference:
     """Of its first run, with all that is before and after the tests."""
     why_none: str = ""
     """Why no deciding test can be inverted, where none can."""
+    fails: tuple[str, ...] = ()
+    """The row's tests that did not pass over the row's own fix, in neither of two runs: they decide nothing."""
     rounds: tuple[Inversion, ...] = ()
     """Of tests in languages that are not parsed: runs that were made over it, and how each test ended there."""
 
@@ -126,6 +128,7 @@ class ReferenceRecord:
     runs: int = 0
     """How many inverted runs an answer goes through; 0: no test can be inverted."""
     why_none: str = ""
+    fails: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +276,9 @@ def _column(test: InvertibleTest, count: int, random: Random) -> list[_Cell]:
     ids = ids[:MAX_IDS]
     fitting = [variant for variant in variants if all(test_id in variant.fails for test_id in ids)]
     changed = random.randrange(1, 2**count - 1)  # neither in none nor in all of the runs
+    # what equals everything fails a turned assertion by itself: another value is expected at least once
+    of_value = next((one for one in fitting if not one.kind.endswith("_assertion")), None)
+    fitting.sort(key=lambda one: one is of_value)  # the last is taken first
     fitting *= count
     return [_Cell(tuple(ids), fitting.pop() if changed >> number & 1 else None) for number in range(count)]
 

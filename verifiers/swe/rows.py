@@ -16,9 +16,10 @@ from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, 
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
 from sandbox_gym.verifiers.swe.datasets.forms import in_swebench_words
 from sandbox_gym.verifiers.swe.datasets.telling import family_of, image_of, layout_of, runner_of, workdir_of
+from sandbox_gym.verifiers.swe.ids import file_of
 from sandbox_gym.verifiers.swe.logs.formats import parser_named
 from sandbox_gym.verifiers.swe.patches.diff import read_patch
-from sandbox_gym.verifiers.swe.patches.paths import refusal
+from sandbox_gym.verifiers.swe.patches.paths import is_doctest, refusal
 from sandbox_gym.verifiers.swe.recipe import parse_recipe
 from sandbox_gym.verifiers.swe.spec import spec_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, Family, Rule, Runner, SweLimits, SweTask
@@ -53,6 +54,8 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
     recipe = parse_recipe(fields, root)
     parser = _log_parser(fields, root)
     test_patch = _patch(fields, "test_patch", root)
+    patch = _patch(fields, "patch", root)
+    _refuse_own_doctests(f2p, patch, root)
     runner: Runner = "log" if expected else runner_of(fields, (*f2p, *p2p), parser, repo, root)
     command = _test_command(fields, family, root)
     if runner == "log" and not command:
@@ -66,7 +69,7 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
         base_commit=text(fields, "base_commit", root),
         version=text(fields, "version", root),
         problem_statement=text(fields, "problem_statement", root),
-        patch=_patch(fields, "patch", root),
+        patch=patch,
         patch_is_bug=family == "swe_smith",
         test_patch=test_patch,
         test_files=_test_files(fields, test_patch, root),
@@ -138,6 +141,15 @@ def _lists(row: Mapping[str, object], root: str) -> tuple[tuple[str, ...], tuple
         )
     wanted = frozenset(fail)
     return fail, tuple(test for test in hold if test not in wanted)
+
+
+def _refuse_own_doctests(fail: tuple[str, ...], patch: str, root: str) -> None:
+    """A docstring that the fix changes stays as the answer has it: it can't be what decides alone."""
+    touched = read_patch(patch.encode("utf-8", "surrogatepass")).paths if patch else ()
+    if fail and all(is_doctest(test) and file_of(test) in touched for test in fail):
+        problem = f"has doctests alone, of files that the row's own patch changes ({file_of(fail[0])[:80]})"
+        remedy = "give a test of a file of tests too: an answer that changes the code could change its docstrings"
+        raise RequestError(f"{root}.FAIL_TO_PASS", problem, remedy)
 
 
 def _ids(row: Mapping[str, object], name: str, root: str) -> tuple[str, ...]:

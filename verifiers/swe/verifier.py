@@ -59,6 +59,8 @@ REFUSED: Final = "patch_refused"
 NOT_APPLIED: Final = "patch_does_not_apply"
 KILLED: Final = "sandbox_killed"
 """The sign of a plan in quarantine."""
+OWN_FIX_FAILS: Final = "own_fix_fails"
+"""The row is broken: the tests that did not pass do not pass over the row's own fix either."""
 NOT_RESTORED: Final = "patch_hinders_tests"
 """The row's tests can't be put in place over it, as they can over the reference."""
 
@@ -254,6 +256,9 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
     graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code, ran=report.ran)
     signs = _signs(job, reading, report, outcome)
     verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
+    undecided = report.reference.fails if report.reference and verdict.failure_reason == graded.reason else ()
+    if graded.failed and not {*graded.failed} - {*undecided}:
+        verdict = replace(verdict, failure_reason=f"{OWN_FIX_FAILS}: {graded.reason}")
     return _costed(verdict, outcome, state)
 
 

@@ -21,10 +21,12 @@ MAX_PATCH_BYTES: Final = MAX_FILE_BYTES - 8192
 MAX_KEPT_BYTES: Final = 256 << 20
 MAX_KEPT: Final = 10_000
 _BASE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{0,199}")
-# An index of its own: the agent's stays as it is. Neither its git variables nor its settings steer the diff's form.
+# An index of its own: the agent's stays as it is. Neither its git variables nor its settings steer the diff's form, and
+# its shell's PATH does not hide git.
 _SCRIPT: Final = """
 set -eu -o pipefail
 unset ${{!GIT_@}}
+export PATH=${{PATH:-}}:/usr/local/bin:/usr/bin:/bin
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_OPTIONAL_LOCKS=0 LC_ALL=C
 g() {{ command git -c safe.directory='*' -c core.fsmonitor=false -c core.quotePath=true -c core.fileMode=true \
   -c core.excludesFile="$excludes" "$@"; }}

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, SnapshotRef, State
 from sandbox_gym.engine import Engine
-from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SessionClosed, SnapshotGone, wrong
+from sandbox_gym.errors import BoxLost, DeadlineExceeded, ProviderDown, RequestError, SnapshotGone, wrong
 from sandbox_gym.limits import MIB
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.sandbox.channel.driver import WORK
@@ -30,8 +30,8 @@ from sandbox_gym.server.protocol.signs import costly_signs
 from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.swe.arguments import ARGUMENTS
+from sandbox_gym.server.swe.left_work import LeftWork, left_work
 from sandbox_gym.server.swe.tools import SweTools
-from sandbox_gym.server.tools.session_client import ToolClient
 from sandbox_gym.server.tools.session_tools import python
 from sandbox_gym.server.tools.shapes import shape_of, shaped
 from sandbox_gym.swe.building import Instance
@@ -43,6 +43,7 @@ from sandbox_gym.swe.recipes import REPOSITORY
 from sandbox_gym.swe.references import References
 from sandbox_gym.verifiers.swe import (
     COSTLY,
+    OWN_FIX_FAILS,
     Checkout,
     SweJob,
     SweLimits,
@@ -77,6 +78,10 @@ class SweFields(VerifyFields):
     test_output: str | None = None
     """The end of what the tests printed: for people, no part of the verdict."""
     patch_verification_time_taken: float | None = None
+
+
+class NoPatch(Exception):
+    """The answer has no patch; the verdict's reason."""
 
 
 class SweResources:
@@ -203,9 +208,10 @@ class SweResources:
 
     async def verify(self, engine: Engine, request: VerifyRequest, caller: Caller = ANYONE) -> VerifyResult:
         task = self.task(request.body)
-        patch = await self._patch(engine, request)
-        if patch is None:
-            return VerifyResult(SweFields(reward=0.0, instance_id=task.instance_id, failure_reason="no_patch"))
+        try:
+            patch = await self._patch(engine, request)
+        except NoPatch as error:
+            return VerifyResult(SweFields(reward=0.0, instance_id=task.instance_id, failure_reason=str(error)))
         until = time.monotonic() + min(caller.deadline_s or self._deadline_s, self._deadline_s)
         try:
             return await self._judged(engine, task, Answer(patch), caller, until)
@@ -250,6 +256,7 @@ class SweResources:
         judged = await judge_patch(engine, timed(job, whole_s), answer, replace(caller, deadline_s=left_s))
         verdict, grade = judged.verdict, judged.grade
         groups = {group.name: group.points / group.of if group.of else 1.0 for group in verdict.groups}
+        masked = verdict.failure_reason.startswith(f"{OWN_FIX_FAILS}:")
         fields = SweFields(
             reward=verdict.reward,
             instance_id=task.instance_id,
@@ -264,13 +271,16 @@ class SweResources:
             patch_verification_time_taken=judged.run_s,
             verdict=verdict_document(verdict),
             failure_reason=verdict.failure_reason or None,
+            mask_sample=masked,
+            failure_kind=f"{self.name}:{OWN_FIX_FAILS}" if masked else None,
         )
         return VerifyResult(fields, judged.judgements)
 
-    async def _patch(self, engine: Engine, request: VerifyRequest) -> str | None:
-        """What the row brings, else what the session's box holds, else what the text shows; None where there is none.
+    async def _patch(self, engine: Engine, request: VerifyRequest) -> str:
+        """What the row brings, else what the session's box holds, else what the text shows.
 
-        Raises Unavailable where a session's work can't be had: an empty patch would be a verdict on nothing.
+        Raises NoPatch where the answer has none, and Unavailable where a session's work can't be had: an empty patch
+        would be a verdict on nothing.
         """
         given = request.body.get("model_patch")
         if isinstance(given, str):
@@ -282,7 +292,9 @@ class SweResources:
         found = extract_patch(request.output_text)
         if found is None and request.seeded:
             raise BoxLost("the session that the row was seeded in is not held any more; its work is not to be had")
-        return found.text if found is not None else None
+        if found is None:
+            raise NoPatch("no_patch")
+        return found.text
 
     def _instance_of_session(self, engine: Engine, session_id: str) -> bool:
         return bool(session_id) and engine.sessions is not None and engine.sessions.base_of(session_id) is not None
@@ -290,13 +302,11 @@ class SweResources:
     async def _session_patch(self, engine: Engine, session_id: str) -> str:
         tools = self._tools_of(engine, session_id)
         submitted = tools.submissions.take(session_id)
-        if submitted is None:
-            try:
-                submitted = await _left_work(engine, tools, session_id)
-            except (RequestError, SessionClosed) as error:
-                raise BoxLost(f"the session's work can't be made a patch: {error}") from error
+        work = LeftWork(submitted) if submitted is not None else await left_work(engine, tools, session_id)
         self._tools.pop(session_id, None)
-        return submitted.decode("utf-8", "surrogateescape")
+        if work.why_none:
+            raise NoPatch(f"no_patch: {work.why_none}")
+        return work.patch.decode("utf-8", "surrogateescape")
 
     async def _checkout(self, engine: Engine, task: SweTask) -> Checkout:
         """Where the task's tests run. What is judged from its record needs no box, and no instance."""
@@ -306,22 +316,6 @@ class SweResources:
 
     def aggregate(self, verify_responses: list[Document]) -> Document:
         return aggregate_metrics(verify_responses, answer_key="model_patch", subset_key="subset")
-
-
-async def _left_work(engine: Engine, tools: SweTools, session_id: str) -> bytes:
-    """What a session's agent left. Raises BoxLost where that went with a sandbox, now and each time it is asked."""
-    call = ToolCall({}, None, session_id)
-    client = ToolClient(engine, call)
-    try:
-        patch = await tools.patch(engine, call, client)
-    except BoxLost:  # no loss of work by itself: the next sandbox goes on from the snapshot
-        client = ToolClient(engine, call)
-        patch = await tools.patch(engine, call, client)
-    if client.stale:
-        assert engine.sessions is not None
-        engine.sessions.discard(session_id)
-        raise BoxLost("the session's sandbox was lost, and with it work that was done after its last snapshot")
-    return patch
 
 
 def checkout_of(built: Instance) -> Checkout:

@@ -54,11 +54,15 @@ OUTPUT_BYTES = 6 * MIB
 _KATTIS = (
     "mkdir feedback; test ! -f kept || tar -xf kept -C feedback;"
     " {join} {{ {run}; echo $? >code; }} | tail -c 1000 >words; code=$(cat code);"
+    " if test $code = 42 && test -s feedback/score.txt && test ! -f feedback/nextpass.in; then"
+    " head -c 300 feedback/score.txt | head -n 1 | LC_ALL=C grep -Eq {number} || code={no_score}; fi;"
     " {{ cat words;"
-    ' echo; echo "$0"; head -c 64 feedback/score.txt; echo; head -c 500 feedback/judgemessage.txt; }} >&2 2>/dev/null;'
+    ' echo; echo "$0"; head -c 300 feedback/score.txt; echo; head -c 500 feedback/judgemessage.txt; }} >&2 2>/dev/null;'
     " {ask} exit $code"
 )
-"""A validator's own words are cut: it may repeat what it judges."""
+"""A validator's own words are cut: it may repeat what it judges. A score that is no number is an end of its own."""
+_NO_SCORE = 44
+_NUMBER = r"'^[[:space:]]*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?[[:space:]]*$'"
 _RUN = ("", '"$@" 2>&1 >/dev/null')
 _INTERACT = ("exec 4>&1;", '"$@" 2>&1 >&4 4>&-')
 _ASK = (
@@ -76,7 +80,7 @@ _SCRIPT = (
     ' { mkdir -p program && tar -xf "$0" -C program; }; cd program && chmod +x run'
     ' && exec ./run "$first" "$second" "$third" "$@"'
 )
-_POINTS = re.compile(rb"points (-?\d+(?:\.\d+)?)")
+_POINTS = re.compile(rb"points (-?\d+(?:\.\d+)?|[-+]?(?:nan|inf)\b)")
 _TAIL = 4096
 
 
@@ -175,8 +179,8 @@ def _kattis(checker: ProgramChecker) -> str:
     """The shell part of a validator's run: its feedback folder, carried from pass to pass, and its files."""
     join, run = _INTERACT if checker.interactive else _RUN
     if checker.passes == 1:
-        return _KATTIS.format(join=join, run=run, ask="")
-    return _KATTIS.format(join=join, run=f"{run} 3>&-", ask=_ASK)
+        return _KATTIS.format(join=join, run=run, ask="", number=_NUMBER, no_score=_NO_SCORE)
+    return _KATTIS.format(join=join, run=f"{run} 3>&-", ask=_ASK, number=_NUMBER, no_score=_NO_SCORE)
 
 
 def _mark(checker: ProgramChecker) -> str:
@@ -198,7 +202,7 @@ def judge_checker(
     if found is not None:
         return found
     last = outcome.stderr[-_TAIL:].partition(_mark(checker).encode())[0].decode("utf-8", "replace").strip()
-    how = _unended(outcome) if outcome.exit_code in (None, _CPU_TIME_OVER) else f"exit code {outcome.exit_code}"
+    how = _unended(checker, outcome)
     why = f"the {_called(checker)} ended with {how}: {plain(last[-200:], 200)}".rstrip(": ")
     if checker.judging_errors or (checker.style, outcome.exit_code) == ("testlib", _ROWS_FAULT):
         return TestStatus.CHECKER_FAILED, why, 0.0
@@ -216,10 +220,14 @@ def _called(checker: ProgramChecker) -> str:
     return "interactor" if checker.interactive else "checker"
 
 
-def _unended(outcome: Outcome) -> str:
-    """The reason where a checker did not end by itself; an interactor may run on after the answer has ended."""
+def _unended(checker: ProgramChecker, outcome: Outcome) -> str:
+    """How a checker ended that did not end as its style has it; an interactor may run on after the answer has ended."""
     if outcome.exit_code == _CPU_TIME_OVER:
         return Status.CPU_TIME_LIMIT.value
+    if (checker.style, outcome.exit_code) == ("kattis", _NO_SCORE) and (score := _kattis_words(checker, outcome)[0]):
+        return f"a score that is no number ({plain(score, 64)})"
+    if outcome.exit_code is not None:
+        return f"exit code {outcome.exit_code}"
     return "no verdict after the answer's end" if outcome.status is Status.OK else outcome.status.value
 
 
@@ -254,8 +262,7 @@ def _starved(outcome: Outcome) -> bool:
 def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float] | None:
     if outcome.exit_code not in _EXIT_CODES["kattis"]:
         return None
-    said = outcome.stderr[-_TAIL:].rpartition(_mark(checker).encode())[2].decode("utf-8", "replace").removeprefix("\n")
-    score_text, _, message = said.partition("\n")
+    score_text, message = _kattis_words(checker, outcome)
     if outcome.exit_code == 43:
         return TestStatus.WRONG_ANSWER, message.strip()[:300] or "the checker denies it", 0.0
     if checker.passes > 1 and outcome.channel:
@@ -264,6 +271,13 @@ def _judge_kattis(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus
     if score is None:
         return TestStatus.PASSED, "", 1.0
     return _scored(score, message.strip()[:300])
+
+
+def _kattis_words(checker: ProgramChecker, outcome: Outcome) -> tuple[str, str]:
+    """(the first line of its score, its message)."""
+    said = outcome.stderr[-_TAIL:].rpartition(_mark(checker).encode())[2].decode("utf-8", "replace").removeprefix("\n")
+    score, _, message = said.partition("\n")
+    return score, message
 
 
 def _judge_testlib(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatus, str, float] | None:
@@ -276,21 +290,18 @@ def _judge_testlib(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatu
         return TestStatus.WRONG_ANSWER, said or "the checker denies it", 0.0
     if code in (2, 4):
         return TestStatus.PRESENTATION_ERROR, said or "the checker can't read the output", 0.0
-    points = _POINTS.search(outcome.stderr[-_TAIL:])
+    points = _POINTS.search(outcome.stderr)
     if code in (5, 7) and points:
-        return _scored(max(0.0, min(1.0, float(points[1]) / checker.full_score)), said)
+        value = float(points[1])
+        return _scored(max(0.0, min(1.0, value / checker.full_score)) if math.isfinite(value) else 0.0, said)
     if 16 <= code <= 116:
         return _scored((code - 16) / 100, said)
     return None
 
 
 def _score(text: str, full: float) -> float | None:
-    """A score as a share of the full score; None where there is none."""
-    try:
-        value = float(text.strip())
-    except ValueError:
-        return None
-    return max(0.0, min(1.0, value / full)) if math.isfinite(value) else None
+    """A score as a share of the full score; None where there is none. What is no number does not come here."""
+    return max(0.0, min(1.0, float(text.strip()) / full)) if text.strip() else None
 
 
 def _scored(score: float, message: str) -> tuple[TestStatus, str, float]:

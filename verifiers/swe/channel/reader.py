@@ -137,8 +137,10 @@ class _Reading:
         if kind == "reference" and self.reference is None:
             ran, runs = line.get("ran") is True, line.get("runs")
             count = runs if isinstance(runs, int) else 0
+            fails = line.get("fails")
+            failed = tuple(name for name in fails if isinstance(name, str)) if isinstance(fails, list) else ()
             self.reference = ReferenceRecord(
-                _statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none")
+                _statuses(line), _lists(line, "signs"), ran, count, _text(line, "why_none"), failed
             )
         elif kind == "inversion" and self.inversion is None:
             unchanged = line.get("unchanged")

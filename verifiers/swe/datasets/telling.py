@@ -17,6 +17,8 @@ from sandbox_gym.verifiers.swe.task import Family, ImageLayout, Runner
 _IMAGE_FIELDS: Final = ("image", "image_name", "docker_image")
 _IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,499}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,127}")
+_COLLECTED: Final = re.compile(r".*?\.(py|pyx|rst|txt|md|ipynb|ya?ml)::", re.DOTALL)
+"""An id of pytest's, by the file: tests, and what it and its plugins collect beside them."""
 _LOG_REPOS: Final = frozenset({"django/django", "sympy/sympy"})
 """SWE-bench's Python repositories whose tests are not pytest's."""
 
@@ -140,4 +142,5 @@ def runner_of(row: Mapping[str, object], ids: tuple[str, ...], parser: str, repo
         return given
     if repo in _LOG_REPOS or (parser and parser not in PYTEST_PARSERS):
         return "log"
-    return "pytest" if all(".py::" in test for test in ids) else "log"
+    found = [_COLLECTED.match(test) for test in ids]
+    return "pytest" if all(found) and any(one and one[1] == "py" for one in found) else "log"

@@ -65,8 +65,12 @@ def log_command(task: SweTask) -> str:
         return f"{_DJANGO} {shlex.join(labels)}"
     if task.repo == "sympy/sympy" and scripts:
         return f"{_SYMPY} {shlex.join(scripts)}"
-    remedy = "give test_command (or test_cmd, install_config.test_cmd, eval_script): what prints the log"
-    raise RequestError("row.test_command", "is missing", remedy)
+    given = "give test_command (or test_cmd, install_config.test_cmd, eval_script): what prints the log"
+    other = next((test for test in task.ids if ".py::" not in test), "")
+    if not other or task.log_parser:
+        raise RequestError("row.test_command", "is missing", given)
+    problem = f"is missing, and {other[:80]!r} is no id of pytest's, such as tests/test_a.py::test_b"
+    raise RequestError("row.test_command", problem, f"{given}; or runner, pytest or unittest, if it is one of theirs")
 
 
 def _between_markers(command: str) -> str:

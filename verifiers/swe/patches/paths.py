@@ -15,7 +15,7 @@ _SPECS = (".rb", ".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".php")
 """Of whose tests `spec` is the folder; in other languages it may hold the code."""
 _SETTINGS = """conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini tox.toml setup.cfg pyproject.toml
     noxfile.py .coveragerc runtests.py package.json .npmrc .yarnrc .yarnrc.yml .rspec phpunit.xml phpunit.xml.dist
-    CTestCustom.cmake Gemfile go.mod go.work"""
+    CTestCustom.cmake Gemfile go.mod go.work .gitattributes"""
 _CONFIG = frozenset(_SETTINGS.split())
 _OTHER_CONFIG = re.compile(
     r"(?:^|/)(?:(?:jest|vite|vitest|playwright|cypress|ava|karma|babel)"
@@ -89,6 +89,16 @@ def _is_git(part: str) -> bool:
 def is_test(path: str) -> bool:
     """Whether the path looks like a test's: in a folder of tests, or named as pytest's, Django's and Go's are."""
     return _is_python_test(basename(path)) or is_go_test(path) or bool(folder_of_tests(path))
+
+
+def is_doctest(test_id: str) -> bool:
+    """Whether an id of pytest's is of a docstring in code, by its module's name: `src/a/b.py::a.b.f`. One in a test's
+    file is a test as any other there."""
+    path, colons, name = test_id.partition("::")
+    if not colons or not path.endswith(".py") or is_test(path):
+        return False
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return any(f"{name}.".startswith(".".join(parts[start:]) + ".") for start in range(len(parts)))
 
 
 def _is_python_test(name: str) -> bool:

@@ -8,11 +8,12 @@ from posixpath import basename
 from typing import Final
 
 from sandbox_gym.verifiers.inversion import SIGNS as INVERSION_SIGNS
-from sandbox_gym.verifiers.swe.ids import dotted, files_of
+from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of
 from sandbox_gym.verifiers.swe.patches.diff import FileChange, is_symlink, patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.paths import (
     folders_of_tests,
     is_build,
+    is_doctest,
     is_go_test,
     is_library,
     is_shadow,
@@ -25,6 +26,7 @@ from sandbox_gym.verifiers.swe.patches.paths import (
 )
 from sandbox_gym.verifiers.swe.task import SweTask
 
+_ATTRIBUTES: Final = ".gitattributes"
 SIGNS: Final = {
     "patch_touches_tests": "the patch changes test files, which are put back; a new one of its own is no sign",
     "patch_touches_test_config": "the patch changes files that a test runner reads by itself",
@@ -98,6 +100,7 @@ def restore_plan(
             back.append(path)
         elif is_test(path) or ground.is_config(path):
             kept.append(path)
+    back.sort(key=lambda path: basename(path) != _ATTRIBUTES)  # by them git writes the others
     return RestorePlan(tuple(dict.fromkeys(back)), tuple(dict.fromkeys(kept)), _signs(ground, changes, touched))
 
 
@@ -116,7 +119,7 @@ class _Ground:
 
     @classmethod
     def of(cls, task: SweTask, gold: tuple[str, ...], command: str) -> _Ground:
-        named = files_of(task.ids) if task.runner == "pytest" else ()
+        named = _named(task, gold) if task.runner == "pytest" else ()
         modules = [path for path in _modules(task.ids) if path not in gold] if task.runner == "unittest" else ()
         own = tuple(dict.fromkeys((*task.test_files, *named, *modules)))
         tops, by_name = frozenset(map(top_of, gold)), task.runner != "pytest"
@@ -151,6 +154,15 @@ class _Ground:
     def is_planted(self, path: str, *, created: bool) -> bool:
         """Whether a file with a runner's name is new, and not in the runner's own repository."""
         return created and top_of(path) not in self.gold_tops
+
+
+def _named(task: SweTask, gold: tuple[str, ...]) -> tuple[str, ...]:
+    """The files that pytest's ids name. The file of a doctest is the code itself, which a fix may change: it goes back
+    only where the doctest decides and the row's own fix leaves it as it is."""
+    deciding = frozenset(task.fail_to_pass)
+    return files_of(
+        test for test in task.ids if not is_doctest(test) or (test in deciding and file_of(test) not in gold)
+    )
 
 
 def _modules(ids: Iterable[str]) -> list[str]:
