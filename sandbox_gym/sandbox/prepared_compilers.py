@@ -242,7 +242,7 @@ def archived(made: Path, source: str, text: str, *argv: str) -> None:
     """An archive of a compiler's own classes, as its virtual machine holds them when it has compiled `text`: it maps
     it where it fits, else loads them one by one. In `argv` `ARCHIVE` stands for the option that writes it."""
     made.parent.mkdir()
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(dir=made.parent) as scratch:  # goes with what is made where this is killed
         Path(scratch, source).write_text(text, "utf-8")
         options = [one.replace("ARCHIVE", f"-XX:ArchiveClassesAtExit={made}.part") for one in argv]
         run(Path(scratch), *options, "-d", scratch, source)
@@ -268,7 +268,7 @@ def typescript(folder: Path) -> list[str]:
     made = folder / "typescript" / "tsc.blob"
     made.parent.mkdir()
     library = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(TSC))), "lib")
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(dir=made.parent) as scratch:
         Path(scratch, "tsc.js").write_text(TSC_IMAGE, "utf-8")
         snapshot = (NODE, "--no-warnings", "--snapshot-blob", f"{made}.part", "--build-snapshot", "tsc.js")
         run(Path(scratch), *snapshot, library, json.dumps(TSC_OPTIONS), TYPESCRIPT_SOURCE)

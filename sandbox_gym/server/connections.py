@@ -65,6 +65,10 @@ class Bounds:
         victim.make_room()
         return True
 
+    def may_wait(self, connections: int) -> bool:
+        """Whether room may be made soon: one has sent what is not read yet, and may be slow."""
+        return bool(self.idle) and connections <= self.most + self.backlog
+
     def _idle_for_longest(self) -> BoundedProtocol | None:
         """One of those that have sent nothing. Of many that come at once the requests are still to be read."""
         for one in list(islice(self.idle, _LOOKED_AT)):
@@ -119,10 +123,31 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if not self._bounds.make_room(len(self.connections), self.loop.time()):
-            return self._refuse(503, _BUSY, {"retry-after": "1"})
-        self._bounds.idle[self] = None
-        self._wait_for("head", self._bounds.head_s)
+        if self._begun():
+            return
+        transport.pause_reading()
+        self._begin_later()
+
+    def _begin_later(self) -> None:
+        """Of many that come at once none is read yet: who is slow shows when they were, in the next turn."""
+        self.loop.call_soon(self.loop.call_soon, self._begin_or_refuse)
+
+    def _begin_or_refuse(self) -> None:
+        if self.transport.is_closing():
+            return
+        if not self._begun():
+            if self._bounds.may_wait(len(self.connections)):
+                return self._begin_later()
+            self._refuse(503, _BUSY, {"retry-after": "1"})
+        self.transport.resume_reading()
+
+    def _begun(self) -> bool:
+        """Whether there is room."""
+        room = self._bounds.make_room(len(self.connections), self.loop.time())
+        if room:
+            self._bounds.idle[self] = None
+            self._wait_for("head", self._bounds.head_s)
+        return room
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing() or self in self._bounds.lingering:

@@ -13,6 +13,7 @@ import pytest
 
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import MIB, Limits, Policy
+from sandbox_gym.sandbox import prepared_compilers
 from sandbox_gym.sandbox.api import SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.local import LocalProvider
 from sandbox_gym.sandbox.session.holding import holding
@@ -97,3 +98,21 @@ async def test_a_driver_whose_call_was_given_up_answers_none_after(tmp_path: Pat
         await session.call(request, b"echo second", within_s=20)
     await session.aclose()
     await provider.aclose()
+
+
+@pytest.mark.parametrize("make", [prepared_compilers.java, prepared_compilers.kotlin, prepared_compilers.typescript])
+async def test_what_prepares_compilers_may_be_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    """All that it writes is in the folder that is removed then."""
+    written: list[Path] = []
+
+    def killed(folder: Path, *_argv: str, stdin: str = "") -> str:
+        written.extend(folder.iterdir())
+        raise prepared_compilers.NotMade("killed")
+
+    monkeypatch.setattr(prepared_compilers, "run", killed)
+    with pytest.raises(prepared_compilers.NotMade):
+        make(tmp_path)
+    assert written
+    assert all(file.is_relative_to(tmp_path) for file in written)

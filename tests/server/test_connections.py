@@ -96,6 +96,21 @@ def test_all_who_come_at_once_are_answered(tmp_path: Path) -> None:
         assert _verify(server) == (200, 1.0)
 
 
+def test_slow_heads_that_come_at_once_keep_nobody_out(tmp_path: Path) -> None:
+    """Before the server could read any of them."""
+    with _serving(tmp_path, connections=16, boxes=2) as server, ExitStack() as held:
+        assert _verify(server) == (200, 1.0)
+        raw = json.dumps(RIGHT).encode()
+        request = HEAD + f"Connection: close\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw
+        for _ in range(3):
+            server.process.send_signal(signal.SIGSTOP)
+            for _ in range(100):
+                held.enter_context(_open(server, HEAD))
+            honest = [held.enter_context(_open(server, request)) for _ in range(8)]
+            server.process.send_signal(signal.SIGCONT)
+            assert {_told(one)[:13] for one in honest} == {b"HTTP/1.1 200 "}
+
+
 STALLS = {
     HEAD: b"408",
     HEAD + b"Content-Length: 9\r\n\r\n{": b"408",

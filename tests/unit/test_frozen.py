@@ -64,7 +64,7 @@ def sandbox(name: str, tenant: str, *fails: str) -> Sandbox:
         sandbox_id=name, tenant=tenant, template="base", image="python", token="", traffic_token="",
         public_traffic=True, started_at=0.0,
     )  # fmt: skip
-    made = Sandbox(record, end_at=0.0, box=cast(Session, Box(*fails)))
+    made = Sandbox(record, 0.0, box=cast(Session, Box(*fails)))
     made.work = Work(cast(Any, Driver(*fails)))
     return made
 

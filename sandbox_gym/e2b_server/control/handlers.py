@@ -140,18 +140,19 @@ class Control:
 
     async def _timeout(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         seconds = given_or((await read_model(request, shapes.Timeout)).timeout, DEFAULT_TIMEOUT_S)
-        return self._extend(tenant, sandbox, time.time() + seconds, seconds)
+        return self._extend(tenant, sandbox, seconds)
 
     async def _refresh(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:
         """For older clients: extends the sandbox's life, never shortens it."""
         seconds = given_or((await read_model(request, shapes.Refresh)).duration, 60)
-        return self._extend(tenant, sandbox, max(sandbox.end_at, time.time() + seconds), seconds)
+        return self._extend(tenant, sandbox, seconds, shorten=False)
 
-    def _extend(self, tenant: Tenant, sandbox: Sandbox, end_at: float, seconds: int) -> Response:
+    def _extend(self, tenant: Tenant, sandbox: Sandbox, seconds: int, *, shorten: bool = True) -> Response:
         if not sandbox.running:
             raise sandbox_not_found(sandbox.sandbox_id)
         check_timeout(tenant, seconds)
-        sandbox.end_at = end_at
+        if shorten or sandbox.until < time.monotonic() + seconds:
+            sandbox.lasts(seconds)
         return Response(status_code=204)
 
     async def _pause(self, tenant: Tenant, request: Request, sandbox: Sandbox) -> Response:

@@ -69,13 +69,13 @@ class Housekeeping:
             await self._sandboxes.box_taken()
 
     def _end_expired(self) -> None:
-        now = time.time()
+        now = time.monotonic()
         for sandbox in self._sandboxes.running():
-            expired = sandbox.end_at <= now or (sandbox.box is not None and sandbox.box.expired)
+            expired = sandbox.until <= now or (sandbox.box is not None and sandbox.box.expired)
             lost = sandbox.work is not None and sandbox.work.envd.ended.is_set()
             if lost or (expired and not sandbox.lock.locked()):
                 self._tasks.start_soon(self._try_expire, sandbox, lost)
-                sandbox.end_at = now + EXPIRE_AGAIN_S
+                sandbox.lasts(EXPIRE_AGAIN_S)
 
     async def _try_expire(self, sandbox: Sandbox, lost: bool) -> None:
         try:

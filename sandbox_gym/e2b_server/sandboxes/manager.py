@@ -63,7 +63,7 @@ class Sandboxes:
         self._box_taken = anyio.Event()
         self.disk = SnapshotDisk(machines, self._pinned)
         for record in self._records.sandboxes():
-            self._sandboxes[record.sandbox_id] = Sandbox(record, end_at=time.time())
+            self._sandboxes[record.sandbox_id] = Sandbox(record, time.monotonic())
 
     # -- find
 
@@ -128,7 +128,7 @@ class Sandboxes:
         sandbox.box, sandbox.work = box, Work(envd)
         sandbox.may_root = self.machines.root and self.accounts_tenant(sandbox.record.tenant).root and not sandbox.root
         sandbox.cpu_s = 0.0
-        sandbox.opened_at = time.monotonic()
+        sandbox.measured_at = time.monotonic()
         self._box_taken.set()
 
     async def driver(self, sandbox: Sandbox, user: str) -> Envd:
@@ -209,9 +209,9 @@ class Sandboxes:
         async with sandbox.lock:
             if sandbox.dead:
                 raise sandbox_not_found(sandbox.sandbox_id)
-            now = time.time()
             if sandbox.running:
-                sandbox.end_at = max(sandbox.end_at, now + timeout_s)
+                if sandbox.until < time.monotonic() + timeout_s:
+                    sandbox.lasts(timeout_s)
                 return False
             if sandbox.record.rooted:
                 check_root(tenant)
@@ -231,7 +231,7 @@ class Sandboxes:
                     self._sandboxes.pop(sandbox.sandbox_id, None)
                     self._records.remove(sandbox.record)
                     raise sandbox_not_found(sandbox.sandbox_id) from None
-            sandbox.end_at = time.time() + timeout_s
+            sandbox.lasts(timeout_s)
             sandbox.record = replace(sandbox.record, timeout_s=timeout_s)
             with anyio.CancelScope(shield=True):
                 await self._forget(sandbox)

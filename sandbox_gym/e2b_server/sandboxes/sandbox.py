@@ -24,6 +24,8 @@ from sandbox_gym.sandbox.session.session import Session
 from sandbox_gym.server.access.accounts import Tenant, new_id
 
 MAX_SAMPLES: Final = 720
+CLOCK_S: Final = 1.0
+"""By so much the machine's clock may drift before what clients are told of a sandbox's end follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,32 @@ class Sandbox:
     """One sandbox; paused where there is no `work`."""
 
     record: SandboxRecord
-    end_at: float
+    until: float
+    """When its time is over, by `time.monotonic`: a correction of the machine's clock ends and keeps none."""
     box: Session | None = None
     work: Work | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MAX_SAMPLES))
     cpu_s: float = 0.0
-    opened_at: float = 0.0
+    measured_at: float = 0.0
+    """Or opened, by `time.monotonic`."""
     pause_failures: int = 0
     may_root: bool = False
     """Whether commands may run as its root: its provider has one, and its tenant may."""
     dead: bool = False
+    _end_at: float = 0.0
+
+    def lasts(self, seconds: float) -> None:
+        """From now on."""
+        self.until, self._end_at = time.monotonic() + seconds, time.time() + seconds
+
+    @property
+    def end_at(self) -> float:
+        """Unix seconds, by the machine's clock as it is now."""
+        end_at = time.time() + self.until - time.monotonic()
+        if abs(end_at - self._end_at) > CLOCK_S:
+            self._end_at = end_at
+        return self._end_at
 
     @property
     def sandbox_id(self) -> str:
@@ -111,7 +128,9 @@ def new_sandbox(tenant: Tenant, asked: SandboxRequest, image: str, kept: Image |
         user=made.user,
         rooted=kept is not None and kept.rooted,
     )
-    return Sandbox(record, end_at=now + asked.timeout_s)
+    sandbox = Sandbox(record, 0.0)
+    sandbox.lasts(asked.timeout_s)
+    return sandbox
 
 
 def new_fork(tenant: Tenant, parent: SandboxRecord, timeout_s: int) -> Sandbox:
@@ -147,9 +166,8 @@ async def measure(sandbox: Sandbox, limits: Limits) -> None:
     usage, _ = await work.envd.call({"op": "usage", "disk_bytes": limits.scratch_bytes})
     now = time.monotonic()
     cpu_s = real(usage, "cpu_s")
-    since = sandbox.opened_at if not sandbox.samples else now - (time.time() - sandbox.samples[-1].at)
-    share = 100 * max(0.0, cpu_s - sandbox.cpu_s) / max(0.05, now - since)
-    sandbox.cpu_s = cpu_s
+    share = 100 * max(0.0, cpu_s - sandbox.cpu_s) / max(0.05, now - sandbox.measured_at)
+    sandbox.cpu_s, sandbox.measured_at = cpu_s, now
     memory = min(int(real(usage, "memory")), limits.memory_bytes)
     disk = min(int(real(usage, "disk_used")), limits.scratch_bytes)
     pct = min(share, 100 * limits.cpus)

@@ -95,8 +95,7 @@ class Reaper:
         failures: list[Failure] = []
         found: list[tuple[str, Orphan]] = []
         with anyio.move_on_after(SWEEP_S) as scope:
-            for name in self._sources:
-                found += [(name, orphan) for orphan in await self._list(name, failures)]
+            found += await self._list_all(failures)
             if not dry_run:
                 for group in _in_order(found):
                     await self._remove_all(group, removed, failures)
@@ -107,6 +106,20 @@ class Reaper:
         if removed:
             _log.info("orphans_removed", count=len(removed), owners=len({orphan.owner for orphan in removed}))
         return Swept(tuple(orphan for _, orphan in found), tuple(removed), tuple(failures))
+
+    async def _list_all(self, failures: list[Failure]) -> list[tuple[str, Orphan]]:
+        """Of every source, one after the other, as each tries the locks of owners. Sources of one engine, as of its
+        containers and its snapshots, tell once what is wrong with it."""
+        found: list[tuple[str, Orphan]] = []
+        whys: dict[str, str] = {}
+        for name in self._sources:
+            failed: list[Failure] = []
+            found += [(name, orphan) for orphan in await self._list(name, failed)]
+            for failure in failed:
+                if whys.get(name.partition(" ")[0]) != failure.why:
+                    failures.append(failure)
+                whys[name] = failure.why
+        return found
 
     async def _list(self, name: str, failures: list[Failure]) -> Sequence[Orphan]:
         try:

@@ -74,7 +74,7 @@ def _dockerfile(reference: str, packages: Sequence[str], copied: Path | None) ->
 def _build(engine: Engine, dockerfile: str, copied: Path | None) -> str:
     """Blocking; the image's id."""
     until, image_id, said = time.monotonic() + BUILD_S, "", ""
-    client = engine.sdk.from_env(timeout=SILENCE_S)
+    client = engine.patient(SILENCE_S)
     try:
         with tempfile.TemporaryFile() as context:
             _pack(context, dockerfile, copied)

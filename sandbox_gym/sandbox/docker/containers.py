@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -52,16 +52,7 @@ class DockerContainers(Containers[DockerMachine]):
     async def begin(self, spec: ContainerSpec, user: User) -> DockerMachine:
         volume = await self._guest.name() if spec.guest_volume else ""
         path = f"/scratch/{secrets.token_hex(8)}"
-        try:
-            container, attached = await self._engine.raw_call(lambda client: self._create(client, spec, volume, path))
-        except self._engine.image_missing as error:
-            if "polyglot-more" in spec.reference:  # which a server need not have: no other try finds it
-                raise ToolchainMissing(
-                    f"image {spec.reference} is missing; run `images/build.sh polyglot-more`"
-                ) from error
-            raise ProviderDown(f"image {spec.reference} is missing; {BUILD_IMAGES}") from error
-        except self._engine.errors as error:
-            raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
+        container, attached = await self._created(spec, volume, path)
         (streams, stream), name = await self._streams(container, attached, path), str(container.id)[:12]
         channel = GuestChannel(stream, lambda: f"container {name}")
         facts = ContainerFacts(name, user, self.options, spec.guest_volume)
@@ -72,6 +63,23 @@ class DockerContainers(Containers[DockerMachine]):
             if stream is not streams:
                 await streams.aclose()
         return machine
+
+    async def _created(self, spec: ContainerSpec, volume: str, path: str) -> tuple[Container, Any]:
+        """A started container, and the connection to it. One that the Engine made before it failed us, perhaps without
+        a word, is removed by its name, once it answers. Raises ProviderDown, ToolchainMissing."""
+        settings = self._settings(spec)
+        try:
+            return await self._engine.raw_call(lambda client: self._create(client, spec, settings, volume, path))
+        except self._engine.image_missing as error:
+            if "polyglot-more" in spec.reference:  # which a server need not have: no other try finds it
+                raise ToolchainMissing(
+                    f"image {spec.reference} is missing; run `images/build.sh polyglot-more`"
+                ) from error
+            raise ProviderDown(f"image {spec.reference} is missing; {BUILD_IMAGES}") from error
+        except self._engine.errors as error:
+            with anyio.CancelScope(shield=True):
+                await self.removals.remove(settings["name"])
+            raise ProviderDown(f"the Docker Engine can't start a container: {str(error)[:500]}") from error
 
     async def root_guest(self, machine: DockerMachine) -> GuestChannel:
         """As a command of the Engine's in it: with the container's own capabilities, caps and files."""
@@ -100,23 +108,25 @@ class DockerContainers(Containers[DockerMachine]):
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await streams.aclose()
-                await self.removals.remove(container)
+                await self.removals.remove(str(container.id))
             raise
 
-    def _create(self, client: Any, spec: ContainerSpec, volume: str, path: str) -> tuple[Container, Any]:
+    def _create(
+        self, client: Any, spec: ContainerSpec, settings: Mapping[str, Any], volume: str, path: str
+    ) -> tuple[Container, Any]:
         """Create, attach, start, in this order: the guest's first byte must not be missed. Blocking."""
-        python, settings = "python3", self._settings(spec)
+        python = "python3"
         if volume:
-            python, settings["mounts"] = PYTHON, [*settings["mounts"], self._guest.mount(volume)]
+            python, settings = PYTHON, {**settings, "mounts": [*settings["mounts"], self._guest.mount(volume)]}
         command = [python, "-I", "-c", MEETING, "0", "1", path]
         container = client.containers.create(spec.reference, command, **settings)
+        attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
-            attached = client.api.attach_socket(container.id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()
             container.reload()
         except BaseException:
-            with contextlib.suppress(*self._engine.errors):
-                container.remove(force=True)
+            getattr(attached, "_sock", attached).close()  # which the SDK's file object alone leaves open
+            attached.close()
             raise
         return container, attached
 

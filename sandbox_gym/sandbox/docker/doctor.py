@@ -12,7 +12,7 @@ from sandbox_gym.sandbox.caps import CapRow
 from sandbox_gym.sandbox.containers.container import ContainerSpec
 from sandbox_gym.sandbox.docker.caps import docker_caps
 from sandbox_gym.sandbox.docker.containers import DockerContainers
-from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
+from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine, remedy
 
 
 class DockerDoctor:
@@ -30,8 +30,7 @@ class DockerDoctor:
         try:
             version = await self._engine.raw_call(lambda client: str(client.version()["Version"]))
         except self._engine.errors as error:
-            remedy = "apt-get install docker.io, start dockerd, or set DOCKER_HOST"
-            return [Capability("docker engine", False, str(error)[:200], remedy)]
+            return [Capability("docker engine", False, str(error)[:200], remedy(error))]
         rows = [Capability("docker engine", True, version)]
         try:
             machine = await self._containers.start(ContainerSpec(self._reference))

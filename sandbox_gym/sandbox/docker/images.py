@@ -46,7 +46,7 @@ class DockerImages:
 
     def pull(self, name: ImageName, progress: PullProgress, stall_s: float, go_on: Callable[[], bool]) -> None:
         try:
-            with contextlib.closing(self._engine.sdk.from_env(timeout=stall_s)) as client:
+            with contextlib.closing(self._engine.patient(stall_s)) as client:
                 for event in self._events(client.api, name, stall_s):
                     _note(event, progress)
                     if not go_on():

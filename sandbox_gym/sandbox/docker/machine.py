@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
@@ -34,7 +34,7 @@ class DockerMachine(ContainerMachine):
     def __init__(
         self,
         engine: Engine,
-        removals: Removals[Container],
+        removals: Removals[str],
         container: Container,
         channel: GuestChannel,
         facts: ContainerFacts,
@@ -87,16 +87,16 @@ class DockerMachine(ContainerMachine):
         if self._frozen:  # some engines kill no process that stands still
             with contextlib.suppress(ProviderDown):
                 await self.thaw()
-        await self._removals.remove(self.container)
+        await self._removals.remove(str(self.container.id))
 
 
-def removals(engine: Engine) -> Removals[Any]:
-    """Of containers of an Engine, which may be down meanwhile."""
+def removals(engine: Engine) -> Removals[str]:
+    """Of containers of an Engine, which may be down meanwhile, by id or name."""
 
-    async def remove(container: Container) -> None:
+    async def remove(container: str) -> None:
         with anyio.move_on_after(CALL_TIMEOUT_S):
             try:
-                await engine.raw_call(lambda _client: container.remove(force=True, v=True))
+                await engine.raw_call(lambda client: client.api.remove_container(container, force=True, v=True))
             except engine.not_found:
                 return
             except engine.errors as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 import anyio
@@ -17,6 +18,8 @@ class HeldSession:
     session_id: str
     created_at: float
     last_used: float
+    used_at: float = field(default_factory=time.monotonic)
+    """As `last_used`, by `time.monotonic`: a correction of the machine's clock makes no session older."""
     box: Session | None = None
     snapshot_id: str | None = None
     base: str | None = None
@@ -31,6 +34,10 @@ class HeldSession:
     """Whoever seeded it asked for root."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
+    def touch(self) -> None:
+        """It is used now."""
+        self.last_used, self.used_at = time.time(), time.monotonic()
+
     def record(self) -> SessionRecord:
         """What of it is written down. It has been kept at least once."""
         assert self.snapshot_id is not None
@@ -42,6 +49,7 @@ class HeldSession:
         """As another process left it. Only what was put away in order is known to be whole."""
         of = (record.session_id, record.created_at, record.last_used)
         known = cls(*of, snapshot_id=record.snapshot_id, base=record.base, root=record.root)
+        known.used_at -= max(0.0, time.time() - record.last_used)
         known.restored, known.stale = True, not record.whole
         return known
 

@@ -146,7 +146,7 @@ class Sessions:
                         await self.lifecycle.lose(session, "the call was cancelled")
                     raise
                 finally:
-                    session.last_used = time.time()
+                    session.touch()
                     if not session.closed:
                         self._sessions.move_to_end(session_id)
                 return ToolReply(reply, answer, restored, stale)
@@ -261,16 +261,16 @@ class Sessions:
 
     async def age(self, session: HeldSession) -> None:
         """Close, hibernate or checkpoint a session, as its time has come."""
-        now, policy = time.time(), self._policy
-        if now - session.last_used > policy.ttl_s:
+        now, policy = time.monotonic(), self._policy
+        if now - session.used_at > policy.ttl_s:
             await self.close(session.session_id)
         elif session.box is not None:
             async with session.lock:
                 dirty = session.dirty_since
                 expired = session.box is not None and session.box.expired
-                if expired or now - session.last_used > policy.idle_s:
+                if expired or now - session.used_at > policy.idle_s:
                     await self.lifecycle.hibernate(session)
-                elif dirty is not None and time.monotonic() - dirty > policy.checkpoint_s:
+                elif dirty is not None and now - dirty > policy.checkpoint_s:
                     await self.lifecycle.try_checkpoint(session)
 
     def stats_dict(self) -> dict[str, int]:
