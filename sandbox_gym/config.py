@@ -20,18 +20,12 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.limits import MIB, Limits, Policy
 from sandbox_gym.private import own_user
-from sandbox_gym.settings.access import AccessSettings, DashboardSettings, PoolSettings
-from sandbox_gym.settings.cluster import ClusterSettings
-from sandbox_gym.settings.coding import CodingSettings
 from sandbox_gym.settings.environment import PREFIX, Environment, nearest
-from sandbox_gym.settings.http import HttpSettings
-from sandbox_gym.settings.journal import JournalSettings
-from sandbox_gym.settings.math import OPTIONS, JudgeSettings, MathSettings
-from sandbox_gym.settings.names import changed, named, nested, paths
+from sandbox_gym.settings.group import changed, named, nested, paths
+from sandbox_gym.settings.http import AccessSettings, DashboardSettings, HttpSettings, PoolSettings
 from sandbox_gym.settings.providers import DockerSettings, E2bSettings, LocalSettings, PodmanSettings, UidSettings
-from sandbox_gym.settings.run import BoxSettings, RunSettings
-from sandbox_gym.settings.sessions import SessionSettings
-from sandbox_gym.settings.swe import SweSettings
+from sandbox_gym.settings.run import BoxSettings, ClusterSettings, JournalSettings, RunSettings, SessionSettings
+from sandbox_gym.settings.verifiers import OPTIONS, CodingSettings, JudgeSettings, MathSettings, SweSettings
 
 _FILE: Final = "sandbox_gym.toml"
 _SHOWN: Final = ("int_", "float_", "finite_", "bool_", "greater_", "less_", "literal_")

@@ -37,9 +37,7 @@ from sandbox_gym.errors import ProviderDown, Unavailable
 from sandbox_gym.limits import Limits
 from sandbox_gym.network import Network
 from sandbox_gym.observe import traces
-from sandbox_gym.observe.loop_lag import measure_loop
-from sandbox_gym.observe.metrics import Metrics
-from sandbox_gym.observe.verdicts import attributes_of
+from sandbox_gym.observe.metrics import Metrics, attributes_of, measure_loop
 from sandbox_gym.plans.follow_up import run_follow_up
 from sandbox_gym.plans.local import LocalPlanRunner, machine_is_busy
 from sandbox_gym.plans.runner import ANYONE, Caller, PlanRunner

@@ -13,8 +13,8 @@ import anyio
 
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import SandboxGymError
-from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots
 from sandbox_gym.sandbox.containers.keepers import FOLDER_LABEL, KEEPER_LABEL, folder_of
+from sandbox_gym.sandbox.containers.snapshots import AbandonedSnapshots
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from sandbox_gym.sandbox.registry import make_provider
 

@@ -22,7 +22,7 @@ import httpx2 as httpx
 import uvicorn
 from fastapi import FastAPI
 
-from sandbox_gym.server.draining import Draining
+from sandbox_gym.server.serving import Draining
 from tools.source import ROOT, product
 from tools.trace import Function, Probe, Recording, recording, watching
 

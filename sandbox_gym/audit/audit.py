@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from sandbox_gym.audit.findings import Finding, Weakness, read
-from sandbox_gym.audit.probes import as_probed, probes
 from sandbox_gym.contract import Answer, TestStatus, Verdict
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, Unavailable
 from sandbox_gym.limits import Limits
-from sandbox_gym.verifiers.coding import CodingTask, CodingVerifier, fenced, parse_task, task_fields
-from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
+from sandbox_gym.verifiers.coding import PYTHON, CodingTask, CodingVerifier, fenced, parse_task, task_fields
+from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTests, StdinTests
+
+_OUTPUTS: Final = ("", "0", "1", "-1", "YES", "NO", "Yes", "No")
+_VALUES: Final = ("None", "0", "1", "-1", "True", "False", "''", "[]", "{}")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An answer, and what it shows when it passes."""
+
+    answer: str
+    weakness: Weakness
+    what: str
+
+
+def probes(task: CodingTask) -> Iterator[Probe]:
+    """For programs: constants, the commonest expected output, and the input itself. For functions the like."""
+    tests = task.tests
+    if isinstance(tests, StdinTests):
+        common = Counter(tests.outputs).most_common(1)[0][0]
+        for text in dict.fromkeys((common, *_OUTPUTS)):
+            yield _constant(f"import sys\nsys.stdout.write({text!r})\n", repr(text[:40]))
+        yield Probe(fenced("import sys\nsys.stdout.write(sys.stdin.read())\n"), Weakness.ECHO_PASSES, "its input")
+        return
+    name = tests.fn_name if isinstance(tests, FunctionTests) else tests.entry_point
+    values = list(_VALUES)
+    if isinstance(tests, FunctionTests):
+        values.insert(0, Counter(map(repr, tests.outputs)).most_common(1)[0][0])
+    for value in dict.fromkeys(values):
+        yield _constant(f"def {name}(*args, **kwargs):\n    return {value}\n", value[:40])
+    source = f"def {name}(*args, **kwargs):\n    return args[0] if args else None\n"
+    yield Probe(fenced(source), Weakness.ECHO_PASSES, "its first argument")
+
+
+def _constant(source: str, what: str) -> Probe:
+    return Probe(fenced(source), Weakness.CONSTANT_PASSES, what)
+
+
+def as_probed(task: CodingTask) -> CodingTask:
+    """The task as probes answer it: in Python, stopping at the first test that they fail, all or nothing."""
+    scoring = type(task.scoring)()
+    return replace(task, language=PYTHON, early_stop=True, scoring=scoring)
+
 
 GOLD_FIELDS = ("canonical_solution", "gold", "gold_solution", "reference_solution", "solution", "code")
 GOLD_TRIES = 2

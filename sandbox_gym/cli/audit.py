@@ -17,10 +17,9 @@ from rich.table import Table
 from sandbox_gym.audit.audit import Audit, audit_row
 from sandbox_gym.audit.findings import SEVERE, Finding, Weakness
 from sandbox_gym.cli.rows import Lines, lines
-from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, RequestError

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from sandbox_gym.cli.terminal.options import JsonOption
 from sandbox_gym.cli.terminal.screen import visible
-from sandbox_gym.cluster.fleet import NodeLink
+from sandbox_gym.cluster.membership import NodeLink
 from sandbox_gym.cluster.messages import NodeLost, Nothing, Pong, read_reply
 from sandbox_gym.errors import ConfigurationError, SandboxGymError
 

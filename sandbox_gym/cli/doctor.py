@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cli.languages import LanguageRow, languages, with_newer
-from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.screen import print_json, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ProviderDown, SandboxGymError
 from sandbox_gym.sandbox.api import Capability

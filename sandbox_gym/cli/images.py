@@ -17,10 +17,9 @@ from sandbox_gym.cli.rows import lines
 from sandbox_gym.cli.swe import STORE, RowsArgument, StoreOption, each_row
 from sandbox_gym.cli.swe import images as images
 from sandbox_gym.cli.swe import swe as swe
-from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, say, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable

@@ -18,9 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cli.tally import Tally, percentile
-from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.screen import print_json, say
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.cli.terminal.signals import interrupted_code
 from sandbox_gym.cli.verify import VerifyRun, verify_file
 from sandbox_gym.config import Settings

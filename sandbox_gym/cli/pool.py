@@ -11,9 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sandbox_gym.cli.terminal.options import JsonOption
+from sandbox_gym.cli.terminal.options import JsonOption, settings_with
 from sandbox_gym.cli.terminal.screen import print_json, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.sandbox.api import Provider
@@ -58,7 +57,7 @@ def gc(
 
 async def collect(settings: Settings, dry_run: bool, stores: Set[str] = frozenset()) -> Swept:
     """One sweep over every provider that works here; the others are among the failures."""
-    from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots  # which is of Unix
+    from sandbox_gym.sandbox.containers.snapshots import AbandonedSnapshots  # which is of Unix
 
     providers: list[Provider] = []
     missing: list[Failure] = []

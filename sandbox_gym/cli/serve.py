@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox_gym.cli.terminal.options import ProviderOption
-from sandbox_gym.cli.terminal.settings import settings_with
+from sandbox_gym.cli.terminal.options import ProviderOption, settings_with
 from sandbox_gym.errors import ConfigurationError
 
 

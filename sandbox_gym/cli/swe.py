@@ -14,10 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from sandbox_gym.cli.rows import lines
-from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonLinesOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine, open_engine
 from sandbox_gym.errors import ConfigurationError, ProviderDown, RequestError, Unavailable

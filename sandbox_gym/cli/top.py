@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 
-from sandbox_gym.cli.terminal.settings import settings_with
+from sandbox_gym.cli.terminal.options import settings_with
 from sandbox_gym.cli.top_picture import Picture, no_answer, picture
 
 TIMEOUT_S: Final = 5.0

@@ -17,10 +17,9 @@ from rich.console import Console
 
 from sandbox_gym.cli.rows import Lines, as_request, lines, take_up
 from sandbox_gym.cli.tally import Tally
-from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption
+from sandbox_gym.cli.terminal.options import JsonOption, ProviderOption, settings_with
 from sandbox_gym.cli.terminal.progress import progress
 from sandbox_gym.cli.terminal.screen import print_json, say, visible
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.cli.terminal.signals import interrupted_code, note_signal
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine

@@ -11,16 +11,14 @@ from typing import Final
 
 import anyio
 
-from sandbox_gym.cluster.fleet import Fleet
-from sandbox_gym.cluster.membership import Membership, Pace
+from sandbox_gym.cluster.membership import Fleet, Membership, Pace
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.cluster.plan_runner import ClusterPlanRunner
 from sandbox_gym.cluster.sessions import ClusterSessions
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.observe.loop_lag import measure_loop
-from sandbox_gym.observe.metrics import Metrics
+from sandbox_gym.observe.metrics import Metrics, measure_loop
 from sandbox_gym.sandbox.registry import session_policy
 
 FIRST_NODE_S: Final = 240.0

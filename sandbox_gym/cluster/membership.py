@@ -9,20 +9,46 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 import anyio
 import anyio.abc
 import structlog
 
 from sandbox_gym import __version__
-from sandbox_gym.cluster.fleet import Fleet, NodeLink
 from sandbox_gym.cluster.messages import NodeLost, Pong, read_reply
 from sandbox_gym.cluster.placement import Placement
 from sandbox_gym.errors import SandboxGymError
 from sandbox_gym.faults import Rounds, log_failure
+
+
+class NodeLink(Protocol):
+    """A way to one node's pool."""
+
+    async def ask(self, operation: str, message: bytes) -> bytes:
+        """Its reply. Raises NodeLost when it is gone; may wait for ever: the caller keeps the clock. Cancelling a call
+        ends the wait, not what the node does."""
+        ...
+
+    async def aclose(self, *, lost: bool = False) -> None:
+        """End the pool: in peace, or, where it counts as lost, at once and without a last word on its sessions, for
+        another may have taken them over. Idempotent."""
+        ...
+
+
+class Fleet(Protocol):
+    """The machines."""
+
+    async def nodes(self) -> Sequence[str]:
+        """Names of those that are alive and may hold a pool. Raises NodeLost when no node can be asked now."""
+        ...
+
+    async def open(self, node: str) -> NodeLink:
+        """Start a pool on a node; it is up when its first `ping` is answered. Raises NodeLost."""
+        ...
+
 
 OPEN_S: Final = 180.0
 """How long a pool may take to start on a node."""

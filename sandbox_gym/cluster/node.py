@@ -6,11 +6,15 @@ Owns what runs here and whether anything new may. Knows nothing of how messages 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
+import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -18,7 +22,6 @@ import anyio.abc
 import structlog
 
 from sandbox_gym import __version__, judging
-from sandbox_gym.cluster.claims import claimed_folder
 from sandbox_gym.cluster.messages import (
     SHARED,
     GoOn,
@@ -37,9 +40,10 @@ from sandbox_gym.cluster.runs import NodeRun
 from sandbox_gym.codec import LONG, CodecError, decode
 from sandbox_gym.config import Settings
 from sandbox_gym.engine import open_engine
-from sandbox_gym.errors import SandboxGymError, Unavailable
+from sandbox_gym.errors import ConfigurationError, SandboxGymError, Unavailable
 from sandbox_gym.faults import log_failure
 from sandbox_gym.plans.runner import Caller, PlanRunner
+from sandbox_gym.private import make_private, state_folder
 from sandbox_gym.sandbox.session.builds import MakeBuilder
 from sandbox_gym.sandbox.session.manager import Sessions
 
@@ -192,3 +196,38 @@ async def open_node(
             yield Node(engine.runner, settings.boxes, tasks, held)
         finally:
             tasks.cancel_scope.cancel()
+
+
+MOST: Final = 256
+"""Nodes of one server on one machine."""
+
+
+@contextmanager
+def claimed_folder(state_dir: Path, server: str) -> Iterator[str]:
+    """`<server>/<host>-<number>`: the first that no living process holds. Raises ConfigurationError.
+
+    The host is in the name, so that machines may share one state folder.
+    """
+    parent = state_dir / "sessions" / server
+    try:
+        state_folder(state_dir)
+        make_private(parent)
+        name, lock = _claim(parent)
+    except OSError as error:
+        raise ConfigurationError(f"state_dir {state_dir}: {error.strerror}; name another folder") from None
+    try:
+        yield f"{server}/{name}"
+    finally:
+        os.close(lock)
+
+
+def _claim(parent: Path) -> tuple[str, int]:
+    for number in range(MOST):
+        name = f"{socket.gethostname()[:64]}-{number}"
+        lock = os.open(parent / f"{name}.claim", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return name, lock
+        except BlockingIOError:
+            os.close(lock)
+    raise ConfigurationError(f"{MOST} nodes keep their sessions in {parent} already")

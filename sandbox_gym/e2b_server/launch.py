@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from typing import Final
 
 import anyio.abc
@@ -16,11 +19,12 @@ from sandbox_gym.e2b_server.access import PoolHosts, for_a_program, is_upload, n
 from sandbox_gym.e2b_server.app import Open, PoolApp, Shown
 from sandbox_gym.e2b_server.envd.process import STREAM_S
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.picture import PoolPicture
 from sandbox_gym.e2b_server.sandboxes.housekeeping import holding
 from sandbox_gym.e2b_server.sandboxes.manager import Sandboxes
+from sandbox_gym.e2b_server.sandboxes.sandbox import Sandbox
 from sandbox_gym.e2b_server.sandboxes.templates import Machines, session_folder
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.observe.sanitize import sanitized
 from sandbox_gym.observe.tracing import open_tracing
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.sandbox.cleanup.reaper import Reaper, reaping
@@ -29,7 +33,10 @@ from sandbox_gym.server.access.accounts import Accounts, load_accounts
 from sandbox_gym.server.access.request_guard import RequestGuard
 from sandbox_gym.server.app import check_bind
 from sandbox_gym.server.dashboard.app import is_form, is_page
+from sandbox_gym.server.dashboard.live import MAX_TENANTS, server_document
+from sandbox_gym.server.dashboard.shapes import PoolShown
 from sandbox_gym.server.dashboard.wiring import pool_dashboard
+from sandbox_gym.server.protocol.wire import Document
 from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.traced import TracedExchanges
 
@@ -104,3 +111,52 @@ async def _open(settings: Settings, accounts: Accounts, tasks: anyio.abc.TaskGro
                     yield sandboxes
         finally:
             await provider.aclose()
+
+
+MAX_SANDBOXES: Final = 24
+
+
+class PoolPicture:
+    """The picture of the sandboxes that are served now."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._started_at = time.time()
+        self.sandboxes: Sandboxes | None = None
+
+    def document(self) -> PoolShown:
+        """The picture as JSON."""
+        everyone = self.sandboxes.everyone() if self.sandboxes is not None else []
+        running = Counter(one.record.tenant for one in everyone if one.running)
+        owned = Counter(one.record.tenant for one in everyone)
+        latest = [_listed(one) for one in islice(reversed(everyone), MAX_SANDBOXES)]
+        return {
+            "at": time.time(),
+            "server": server_document("pool", "pool", self._provider, "", self._started_at),
+            "sandboxes": {
+                "running": running.total(),
+                "paused": owned.total() - running.total(),
+                "most": self.sandboxes.most if self.sandboxes is not None else 0,
+                "tenants": [
+                    {"tenant": sanitized(name, 60), "running": running[name], "paused": count - running[name]}
+                    for name, count in owned.most_common(MAX_TENANTS)
+                ],
+                "other_tenants": max(0, len(owned) - MAX_TENANTS),
+                "latest": latest,
+            },
+        }
+
+
+def _listed(one: Sandbox) -> Document:
+    """A sandbox's id may be shown: its token is the secret."""
+    sample = one.samples[-1] if one.samples else None
+    return {
+        "id": sanitized(one.sandbox_id, 40),
+        "tenant": sanitized(one.record.tenant, 60),
+        "template": sanitized(one.record.template, 80),
+        "running": one.running,
+        "started_at": one.record.started_at,
+        "ends_at": one.end_at,
+        "cpu_pct": sample.cpu_pct if sample is not None else None,
+        "memory_bytes": sample.memory if sample is not None else None,
+    }

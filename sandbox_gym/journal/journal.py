@@ -21,13 +21,12 @@ from sandbox_gym.codec import CodecError
 from sandbox_gym.errors import JournalDown
 from sandbox_gym.faults import is_of_machine
 from sandbox_gym.journal.backlog import Backlog, Item
-from sandbox_gym.journal.deadline import TooSlow
 from sandbox_gym.journal.entry import Entry, Filter, Replay, Stored
 from sandbox_gym.journal.rows import prepare
 from sandbox_gym.journal.schema import cause, open_database
-from sandbox_gym.journal.store import Store
+from sandbox_gym.journal.store import Store, TooSlow
 from sandbox_gym.limits import MIB
-from sandbox_gym.settings.journal import JournalSettings
+from sandbox_gym.settings.run import JournalSettings
 
 WAIT_S = 30.0
 """Seconds that a verify waits at most for space in the backlog, for its commit, or for a lookup."""

@@ -5,23 +5,49 @@ Counters with labels start at zero, because a rate over a series that begins wit
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sandbox_gym.contract import Doubt, Verdict
+from sandbox_gym.contract import Doubt, TestStatus, Verdict
 from sandbox_gym.errors import Unavailable
 from sandbox_gym.observe.feed import Feed
 from sandbox_gym.observe.radar import Radar, Totals
-from sandbox_gym.observe.verdicts import REASONS, reason_of
+from sandbox_gym.observe.traces import Attributes
+
+REASONS: Final = ("passed", "failed", *(status.value for status in TestStatus if status is not TestStatus.PASSED))
+"""Every value of `reason_of`."""
+
+
+def reason_of(verdict: Verdict) -> str:
+    """The first failing test's status; `failed` without such a test, `passed` for a full reward."""
+    failed = next((test.status.value for test in verdict.tests if test.status is not TestStatus.PASSED), "")
+    return failed or ("failed" if verdict.failure_reason else "passed")
+
+
+def attributes_of(verdict: Verdict) -> Attributes:
+    """A verdict's span attributes."""
+    return {
+        "reason": reason_of(verdict),
+        "reward": verdict.reward,
+        "attempts": verdict.attempts,
+        "isolation": verdict.isolation,
+        "integrity": verdict.integrity,
+        "tests": len(verdict.tests),
+        "tamper": verdict.tamper,
+    }
+
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 CAUSES: Final = ("program_memory", "unexplained")
 """Values of the evidence label of a lost sandbox."""
+LAG_EVERY_S: Final = 0.02
 STALL_S: Final = 0.1
 """A loop that is later than this was blocked: all heartbeats and responses waited."""
 _LAGS: Final = (0.001, 0.003, 0.01, 0.03, STALL_S, 0.3, 1, 3, 10, 30)
@@ -157,3 +183,12 @@ def _kinds(error: type[Unavailable]) -> Iterator[str]:
     for kind in error.__subclasses__():
         yield kind.failure_kind
         yield from _kinds(kind)
+
+
+async def measure_loop(metrics: Metrics) -> None:
+    """Measure how late the event loop wakes a task, until cancelled: what blocks it delays every verify, heartbeat of a
+    sandbox and health check."""
+    while True:
+        due = time.perf_counter() + LAG_EVERY_S
+        await anyio.sleep(LAG_EVERY_S)
+        metrics.loop_was_late(max(0.0, time.perf_counter() - due))

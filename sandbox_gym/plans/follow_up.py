@@ -11,8 +11,7 @@ import anyio
 from sandbox_gym import judging
 from sandbox_gym.contract import FollowUp, Judgement, Verdict
 from sandbox_gym.errors import SandboxGymError
-from sandbox_gym.plans.patience import patiently
-from sandbox_gym.plans.runner import Caller
+from sandbox_gym.plans.runner import Caller, patiently
 
 AT_ONCE: Final = 2
 """Runs of one round."""

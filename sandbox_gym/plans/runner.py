@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol, TypeVar
+
+import anyio
 
 from sandbox_gym.contract import Plan, State, StepOutcome
+from sandbox_gym.errors import PoolFull
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,9 @@ class Caller:
 
 
 ANYONE = Caller()
+PATIENCE_S: Final = 600.0
+"""Where the caller says nothing of how long the answer is wanted."""
+T = TypeVar("T")
 
 Passed = Callable[[int, StepOutcome], Awaitable[bool]]
 """Whether step number `index`, which ended so, passed: early stop ends its group where it did not."""
@@ -63,3 +69,17 @@ class PlanRunner(Protocol):
     def nodes(self) -> dict[str, dict[str, str | int]]:
         """Each node of a cluster by name: its status, why it is in it, its slots and leases; none without one."""
         ...
+
+
+async def patiently(call: Callable[[], Awaitable[T]], caller: Caller) -> T:
+    """What the call gives once there is a place: a refusal would throw away runs that were made already.
+
+    Raises PoolFull where there is none within the caller's deadline, and whatever else the call raises."""
+    until = anyio.current_time() + (caller.deadline_s if caller.deadline_s is not None else PATIENCE_S)
+    while True:
+        try:
+            return await call()
+        except PoolFull as error:
+            if anyio.current_time() + error.retry_after_s >= until:
+                raise
+            await anyio.sleep(error.retry_after_s)

@@ -21,8 +21,7 @@ from sandbox_gym.guest.runs.streams import STDERR_TIMES
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.api import Capabilities, Capability, Doctor, SandboxSpec, SessionFolder, SnapshotStore
 from sandbox_gym.sandbox.caps import CapRow
-from sandbox_gym.sandbox.channel.attached_run import AttachedRun
-from sandbox_gym.sandbox.channel.contract import Channel
+from sandbox_gym.sandbox.channel.contract import AttachedRun, Channel
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
 from sandbox_gym.sandbox.sandbox import Sandbox
 

@@ -1,7 +1,7 @@
 """Interpreters of other versions for boxes and images: found on this machine, copied to where boxes can read.
 
 A version manager keeps its interpreters in a user's home, which no sandbox's user can enter. An installation is found
-by its landmark relative to the program, so a copy works where it is put: `box_pythons.PLACE` in every box.
+by its landmark relative to the program, so a copy works where it is put: PLACE in every box.
 """
 
 from __future__ import annotations
@@ -18,7 +18,20 @@ from pathlib import Path
 from typing import Final
 
 from sandbox_gym.errors import ToolchainMissing
-from sandbox_gym.sandbox.box_pythons import PLACE, minor
+
+PLACE: Final = "/opt/sandbox-gym/python"
+
+
+def in_box(version: str) -> str:
+    """The interpreter's path in a box; Debian's own where no version is asked for."""
+    version = minor(version)
+    return f"{PLACE}/{version}/bin/python{version}" if version else "/usr/bin/python3"
+
+
+def minor(version: str) -> str:
+    """`3.12` of `3.12.1`."""
+    return ".".join(version.split(".")[:2])
+
 
 CACHE: Final = Path("/var/cache/sandbox-gym/pythons")
 _VERSION = re.compile(r"3\.\d{1,2}")

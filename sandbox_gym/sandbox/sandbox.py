@@ -16,12 +16,41 @@ import structlog
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Isolation, Outcome, Run
 from sandbox_gym.errors import BoxLost, LossEvidence
 from sandbox_gym.limits import Limits
-from sandbox_gym.sandbox.channel.attached_run import AttachedRun
-from sandbox_gym.sandbox.channel.contract import Channel
+from sandbox_gym.sandbox.channel.contract import AttachedRun, Channel
 from sandbox_gym.sandbox.channel.driver import DriverLink
 from sandbox_gym.sandbox.egress.proxy import EgressProxy
-from sandbox_gym.sandbox.machine import Machine
 from sandbox_gym.sandbox.snapshots import SavedState, Saving, Snapshot
+
+
+class Machine(Protocol):
+    """One live sandbox as its provider made it: what can't be done through its channel."""
+
+    box_id: str
+    isolation: Isolation
+
+    async def set_limits(self, limits: Limits) -> None:
+        """Set what is capped from outside: memory, processes and CPUs of the whole sandbox. Called before runs; no-op
+        where they are set so already. Raises BoxLost: a sandbox without its caps is not to be used."""
+        ...
+
+    def begin_task(self) -> bool:
+        """After the guest's proof, before another task: what the counters say from now on is of the next one. False
+        where that could not be told apart."""
+        ...
+
+    async def evidence(self) -> LossEvidence:
+        """What the kernel or the provider knows of a lost sandbox since the last `begin_task`."""
+        ...
+
+    @property
+    def expired(self) -> bool:
+        """Whether it has to be replaced before it is used for something else: it is too old, or was told to end."""
+        ...
+
+    async def destroy(self) -> None:
+        """End it and all that is in it. Idempotent; called shielded from cancellation."""
+        ...
+
 
 DESTROY_S: Final = 120.0
 _log = structlog.get_logger(__name__)

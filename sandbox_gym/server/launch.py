@@ -20,7 +20,7 @@ from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.serving import serve_app
 from sandbox_gym.server.workers.parent import Build, WorkerApp, serve_workers
-from sandbox_gym.settings.names import is_set, nested, paths
+from sandbox_gym.settings.group import is_set, nested, paths
 
 _NEMO_GYM_NAMES: Final = {"num_workers": "workers", "should_use_judge": "judge_enabled"}
 """Flat names of our settings, by what NeMo Gym calls them."""

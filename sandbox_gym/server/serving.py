@@ -6,6 +6,7 @@ exit code 1, so that its supervisor restarts it; uvicorn alone would answer 503 
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import signal
@@ -13,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -22,15 +23,16 @@ from typing import Any, Final
 import anyio
 import structlog
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import EventDict
 from uvicorn.lifespan.on import LifespanOn
 from uvicorn.server import HANDLED_SIGNALS
 
 from sandbox_gym.config import Settings
-from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.errors import ConfigurationError, Unavailable
 from sandbox_gym.observe.tracebacks import without_locals
 from sandbox_gym.server.connections import BoundedConfig, Bounds, bounds_of
-from sandbox_gym.server.draining import Draining
+from sandbox_gym.server.protocol.exchange import error_reply
 from sandbox_gym.server.readiness import check_ready
 
 BROKE: Final = 1
@@ -252,3 +254,42 @@ def bound_logs() -> None:
     processors = structlog.get_config()["processors"]
     if bounded_rate not in processors:
         structlog.configure(processors=[bounded_rate, *without_locals(processors)])
+
+
+PROBES: Final = frozenset({"/", "/health"})
+
+
+class Draining:
+    """ASGI middleware, before all others. `began`: whether the server was told to stop."""
+
+    def __init__(self, app: ASGIApp, began: Callable[[], bool]) -> None:
+        self.app, self._began = app, began
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        if scope["path"] in PROBES and self._began():
+            return await _stopping(scope, receive, send)
+        answered = False
+
+        async def answer(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            if message["type"] == "http.response.start" and self._began():  # its client's next request goes elsewhere
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, answer)
+        except asyncio.CancelledError:  # uvicorn's, of what took longer than the grace; nothing else cancels it
+            if answered:
+                raise
+            await _stopping(scope, receive, send)
+
+
+class _Stopping(Unavailable):
+    retry_after_s = 1
+
+
+async def _stopping(scope: Scope, receive: Receive, send: Send) -> None:
+    await error_reply(_Stopping("the server is stopping"))(scope, receive, send)

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.settings.names import groups, paths
+from sandbox_gym.settings.group import groups, paths
 
 PREFIX: Final = "SANDBOX_GYM_"
 _NEAR: Final = 0.75

@@ -1,4 +1,5 @@
-"""Settings of a run: how many sandboxes, how long a verify may wait and take, what one test may use."""
+"""Settings of a run: how many sandboxes, how long a verify may wait and take, what one test may use; of sessions, of a
+cluster, and of the journal of verdicts."""
 
 from __future__ import annotations
 
@@ -50,3 +51,65 @@ class BoxSettings(Group):
         description="Seconds after which a sandbox is replaced. A sandbox whose owner can't be asked is removed an hour"
         " later.",
     )
+
+
+class ClusterSettings(Group):
+    """Which cluster, and when one of its nodes is lost."""
+
+    address: str = Field(
+        "",
+        description="Verify on a Ray cluster's nodes: `auto` for the cluster at hand, or an address; needs the extra"
+        " `ray`.",
+    )
+    lost_s: float = Field(
+        15.0, ge=1, description="Seconds without a node's answer after which it is lost and its verifies go to others."
+    )
+
+
+class SessionSettings(Group):
+    """When a session hibernates, is snapshotted and is closed; how many there may be."""
+
+    ttl_s: float = Field(24 * 3600, gt=0, description="Seconds after its last call when a session is closed.")
+    idle_s: float = Field(60, gt=0, description="Seconds after its last call when a session hibernates.")
+    checkpoint_s: float = Field(
+        30,
+        gt=0,
+        description="Seconds after a call when a session is snapshotted: the most that a crash can cost it. The SWE"
+        " server has a shorter default of its own.",
+    )
+    keep_globals: bool = Field(
+        False, description="Keep Python's picklable globals over hibernation; the tools say which names were lost."
+    )
+    max_live: int = Field(
+        64, ge=1, description="Sessions in sandboxes at once; the one idle for longest hibernates for the next."
+    )
+    max_count: int = Field(20_000, ge=1, description="Sessions at all, hibernated ones included.")
+    root: bool = Field(
+        False,
+        description="Whether who seeds a session may ask for root in its sandbox (provider `docker`). No verdict begins"
+        " from what such a session leaves.",
+    )
+    snapshot_disk_mb: int = Field(8192, ge=1, description="Disk for all snapshots, in MiB.")
+
+
+class JournalSettings(Group):
+    """Where verdicts are recorded and how much of them is kept."""
+
+    url: str = Field(
+        "default",
+        description="Where verdicts are recorded: `default` is journal.sqlite in the state directory, `off` is nowhere;"
+        " else a path or a SQLAlchemy URL of SQLite or PostgreSQL.",
+    )
+    max_mb: float = Field(2048, gt=0, description="MiB that the journal is pruned to, oldest verdicts first.")
+    days: float = Field(30, gt=0, description="Days after which verdicts are pruned.")
+    state_mb: float = Field(
+        32,
+        ge=0,
+        description="MiB of outputs that are kept of one verify at most; a verdict with more stays on record but can't"
+        " be judged again.",
+    )
+
+    @property
+    def age_s(self) -> float:
+        """`days` in seconds."""
+        return 86_400 * self.days

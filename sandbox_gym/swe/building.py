@@ -24,8 +24,7 @@ from sandbox_gym.sandbox.session.client import Command, FileProblem, SessionClie
 from sandbox_gym.sandbox.session.manager import GRACE_S
 from sandbox_gym.sandbox.session.session import Session, open_session
 from sandbox_gym.sandbox.snapshots import SnapshotFailed
-from sandbox_gym.swe.build_log import BuildLog
-from sandbox_gym.swe.causes import cause_of, last_words
+from sandbox_gym.swe.build_log import BuildLog, cause_of, last_words
 from sandbox_gym.swe.pip_settings import BUNDLE, certificates, pip_settings
 from sandbox_gym.swe.published import BUG, PYTHON_STEP, adoption, enter, hide_steps, image_key, image_steps
 from sandbox_gym.swe.recipes import (

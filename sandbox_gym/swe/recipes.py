@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from sandbox_gym.sandbox.box_pythons import PLACE, in_box, minor
 from sandbox_gym.sandbox.channel.driver import WORK
+from sandbox_gym.sandbox.pythons import PLACE, in_box, minor
 from sandbox_gym.verifiers.swe import Recipe
 
 REPOSITORY: Final = f"{WORK}/testbed"

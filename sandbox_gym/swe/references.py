@@ -20,8 +20,7 @@ from anyio.abc import TaskGroup
 from pydantic import TypeAdapter, ValidationError
 
 from sandbox_gym.contract import Answer, Plan, State, Verdict
-from sandbox_gym.plans.patience import patiently
-from sandbox_gym.plans.runner import ANYONE, Caller
+from sandbox_gym.plans.runner import ANYONE, Caller, patiently
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.single_flight import SingleFlight
 from sandbox_gym.verifiers.swe import (

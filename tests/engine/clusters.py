@@ -10,9 +10,8 @@ from pathlib import Path
 import anyio
 
 from sandbox_gym.cluster.engine import open_cluster
-from sandbox_gym.cluster.fleet import NodeLink
 from sandbox_gym.cluster.inprocess import InProcessFleet, OpenNode
-from sandbox_gym.cluster.membership import Pace
+from sandbox_gym.cluster.membership import NodeLink, Pace
 from sandbox_gym.cluster.messages import Pong, read_reply
 from sandbox_gym.cluster.node import open_node
 from sandbox_gym.config import Settings

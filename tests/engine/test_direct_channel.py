@@ -12,8 +12,7 @@ from sandbox_gym.contract import Status
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
-from sandbox_gym.sandbox.containers import direct
-from sandbox_gym.sandbox.docker import containers
+from sandbox_gym.sandbox.docker import containers, stream
 from sandbox_gym.sandbox.docker.provider import DockerProvider
 from tests.conformance.running import run
 from tests.conformance.test_dialogues import passed, talk
@@ -37,7 +36,7 @@ def engine_elsewhere(monkeypatch: pytest.MonkeyPatch) -> bool:
     """The Engine's processes are not ours to see."""
 
     async def without(streams: ByteStream, _pid: int, path: str) -> ByteStream:
-        return await direct.direct(streams, (1 << 22) + 1, path)
+        return await stream.direct(streams, (1 << 22) + 1, path)
 
     monkeypatch.setattr(containers, "direct", without)
     return False
@@ -72,7 +71,7 @@ async def test_programs_and_dialogues_run_over_either(
 
 @pytest.mark.parametrize("at", ["exec(", "s.bind("])
 async def test_a_container_whose_guest_does_not_start_says_why(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "MEETING", direct.MEETING.replace(at, "import nowhere#"))
+    monkeypatch.setattr(containers, "MEETING", stream.MEETING.replace(at, "import nowhere#"))
     provider = DockerProvider()
     with pytest.raises(ProviderDown, match="No module named 'nowhere'"):
         await provider.create(SandboxSpec())

@@ -13,11 +13,10 @@ from sqlalchemy import Connection, text
 
 from sandbox_gym.contract import TestStatus as Ended
 from sandbox_gym.journal import Entry, Kind
-from sandbox_gym.journal.deadline import TooSlow
 from sandbox_gym.journal.query import Found, Wanted, added, alike, by_task, extent, find, reasons, series, total
 from sandbox_gym.journal.rows import prepare, task_digest
 from sandbox_gym.journal.schema import open_database
-from sandbox_gym.journal.store import Store
+from sandbox_gym.journal.store import Store, TooSlow
 from sandbox_gym.limits import MIB
 from tests.journal.entries import entry, no_verdict
 from tests.journal.filling import HACKED, RUN, fill, label_of, row_of, signed

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sandbox_gym.config import Settings
-from sandbox_gym.settings.names import paths
+from sandbox_gym.settings.group import paths
 from tests.kubernetes.rendering import OVERLAYS, ROOT, Object, examples, only, pods, rendered
 
 JOURNAL_S = 30

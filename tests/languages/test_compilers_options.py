@@ -15,7 +15,7 @@ from sandbox_gym.sandbox import prepared_compilers
 from sandbox_gym.sandbox.blame import unexplained
 from sandbox_gym.sandbox.local.jail import COMPILERS
 from sandbox_gym.verifiers.coding import language_named
-from sandbox_gym.verifiers.coding.languages.more import kotlin_build
+from sandbox_gym.verifiers.coding.languages.more import kotlin
 
 OLD_C = '#include <stdio.h>\nmain() { char *s = malloc(8); strcpy(s, "3"); puts(s); return strlen(s) - 1; }\n'
 
@@ -47,15 +47,15 @@ def test_a_type_that_is_swifts_main(source: str, library: bool) -> None:
 
 
 def test_what_is_prepared_for_kotlin_is_what_its_compiler_asks_for() -> None:
-    assert f"{COMPILERS}/kotlin/kotlinc.jsa" == kotlin_build.SHARED
-    options = (*kotlin_build.JVM[1:], "-Xmx512m", *kotlin_build.KOTLINC)
-    asked = [option for option in options if kotlin_build.SHARED not in option]
+    assert f"{COMPILERS}/kotlin/kotlinc.jsa" == kotlin.SHARED
+    options = (*kotlin.JVM[1:], "-Xmx512m", *kotlin.KOTLINC)
+    asked = [option for option in options if kotlin.SHARED not in option]
     assert asked == list(prepared_compilers.KOTLIN_OPTIONS)
-    compile(kotlin_build.BUILD, "build", "exec")
+    compile(kotlin.BUILD, "build", "exec")
     language = language_named("kotlin")
     assert language is not None
     assert language.toolchain == prepared_compilers.KOTLINC
-    assert kotlin_build.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]
+    assert kotlin.BUILD in [part.replace("{{", "{").replace("}}", "}") for part in language.compile]
     assert language.installation.endswith(f"npm install --global --prefix /usr/local {language.npm}")
 
 

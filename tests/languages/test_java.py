@@ -14,8 +14,8 @@ from sandbox_gym.config import Settings
 from sandbox_gym.contract import Answer, Verdict
 from sandbox_gym.engine import open_engine
 from sandbox_gym.verifiers.coding import CodingVerifier, language_named, parse_task
+from sandbox_gym.verifiers.coding.languages.java import public_type
 from sandbox_gym.verifiers.coding.languages.java_build import BUILD, JAVAC
-from sandbox_gym.verifiers.coding.languages.java_source import public_type
 from tests.languages.java_programs import MAIN, WRONG, programs
 
 BATCH = Path(__file__).parent / "Batch.java"

@@ -8,8 +8,7 @@ import anyio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sandbox_gym.observe.loop_lag import measure_loop
-from sandbox_gym.observe.metrics import STALL_S, Metrics
+from sandbox_gym.observe.metrics import STALL_S, Metrics, measure_loop
 
 
 def _samples(metrics: Metrics) -> dict[str, float]:

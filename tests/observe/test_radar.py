@@ -11,7 +11,7 @@ from sandbox_gym.observe import radar as radar_module
 from sandbox_gym.observe.change import rise_of
 from sandbox_gym.observe.metrics import Metrics
 from sandbox_gym.observe.radar import IN_PROCESS, MASKED, OTHER, Radar, Verified, inverted_of
-from sandbox_gym.server.dashboard.radar import radar_document
+from sandbox_gym.server.dashboard.live import radar_document
 
 BEGAN = 1_800_000_000.0
 """A whole hour and a whole minute."""

@@ -199,7 +199,7 @@ async def test_what_can_not_be_cleared_away_now_is_later(
     assert (await bash(sessions, "cat f g")).body == b"kept\nlater\n"
     proxy.harm()
     await sessions.checkpoint("s")
-    await sessions.lifecycle.collect()
+    await sessions.budget.collect()
     store = sessions.store
     assert isinstance(store, snapshots.E2bSnapshots)
     assert len(await store.all()) == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sandbox_gym.contract import InvertedTests, Verdict
 from sandbox_gym.journal import Entry
-from sandbox_gym.server.nemo_gym.verified import verified_of
+from sandbox_gym.server.nemo_gym.verify_recorder import verified_of
 from tests.journal.entries import entry, no_verdict
 
 

@@ -19,9 +19,8 @@ from sandbox_gym.errors import InstanceFailed
 from sandbox_gym.guest import sdist
 from sandbox_gym.sandbox.session.client import SessionClient
 from sandbox_gym.swe import pip_settings as settings
-from sandbox_gym.swe.build_log import BuildLog
+from sandbox_gym.swe.build_log import MAX_CAUSE, BuildLog, cause_of
 from sandbox_gym.swe.building import run_step
-from sandbox_gym.swe.causes import MAX_CAUSE, cause_of
 from sandbox_gym.swe.recipes import BuildStep, repository_steps
 from sandbox_gym.verifiers.swe import Recipe
 

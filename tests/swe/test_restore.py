@@ -8,7 +8,6 @@ from sandbox_gym.verifiers.swe import (
     RestorePlan,
     hook_signs,
     parse_task,
-    pytest_settings_differ,
     read_patch,
     restore_plan,
 )
@@ -242,24 +241,3 @@ def test_paths_of_tests(path: str, tests: bool) -> None:
 @pytest.mark.parametrize("path", ["src/config.py", "setup.py", "docs/pytest.md", "src/pytest_like.py", "a.path"])
 def test_paths_of_no_configuration(path: str) -> None:
     assert not is_test_config(path)
-
-
-@pytest.mark.parametrize(
-    ("path", "before", "after", "differ"),
-    [
-        ("pyproject.toml", "[project]\nversion='1'\n", "[project]\nversion='2'\n", False),
-        ("pyproject.toml", "[tool.black]\n", "[tool.pytest.ini_options]\naddopts='-p evil'\n", True),
-        ("pyproject.toml", "", "not toml [", True),
-        ("pyproject.toml", "tool = 1", "tool = 2", False),
-        ("setup.cfg", "[metadata]\nversion=1\n", "[metadata]\nversion=2\n", False),
-        ("setup.cfg", "", "[tool:pytest]\naddopts = -p evil\n", True),
-        ("setup.cfg", "", "no section", True),
-        ("tox.ini", "[tox]\n", "[tox]\n[pytest]\nx=%(y)s\n", True),
-        ("pytest.ini", "[pytest]\n", "[pytest]\n# note\n", True),
-        ("pytest.ini", "[pytest]\n", "[pytest]\n", False),
-        ("conftest.py", "", "x = 1", True),
-        ("pyproject.toml", "", "a = " + "[" * 100_000, True),
-    ],
-)
-def test_settings_that_pytest_reads(path: str, before: str, after: str, differ: bool) -> None:
-    assert pytest_settings_differ(path, before, after) is differ

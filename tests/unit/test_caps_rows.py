@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.sandbox.caps import Cap, CapRow, in_order
-from sandbox_gym.sandbox.docker.caps import docker_caps
-from sandbox_gym.sandbox.local.caps import local_caps
+from sandbox_gym.sandbox.docker.doctor import docker_caps
 from sandbox_gym.sandbox.local.cgroups import Cgroups
+from sandbox_gym.sandbox.local.doctor import local_caps
 
 ABLE = {"CgroupVersion": "2", "MemoryLimit": True, "SwapLimit": True, "CpuCfsQuota": True, "PidsLimit": True}
 

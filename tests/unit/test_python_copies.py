@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.errors import ToolchainMissing
-from sandbox_gym.sandbox.box_pythons import PLACE
-from sandbox_gym.sandbox.pythons import ready
+from sandbox_gym.sandbox.pythons import PLACE, ready
 
 VERSION = "3.77"
 DATA = f"lib/python{VERSION}/_sysconfigdata__linux_x86_64-linux-gnu.py"

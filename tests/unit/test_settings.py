@@ -15,7 +15,7 @@ from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.server.launch import serve_as_child
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.workers.parent import share
-from sandbox_gym.settings.names import is_set, paths, value_of
+from sandbox_gym.settings.group import is_set, paths, value_of
 
 
 @pytest.fixture(autouse=True)

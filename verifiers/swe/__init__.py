@@ -13,7 +13,6 @@ from sandbox_gym.verifiers.swe.logs.formats import FRAMEWORKS, framework_sources
 from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.patches.diff import patch_bytes, read_patch
 from sandbox_gym.verifiers.swe.patches.extract import extract_patch, normalised
-from sandbox_gym.verifiers.swe.patches.paths import pytest_settings_differ
 from sandbox_gym.verifiers.swe.patches.restore import COSTLY, SIGNS, RestorePlan, hook_signs, restore_plan
 from sandbox_gym.verifiers.swe.reference import (
     MAX_HOLDING,

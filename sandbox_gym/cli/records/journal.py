@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sandbox_gym.cli.terminal.settings import settings_with
+from sandbox_gym.cli.terminal.options import settings_with
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.journal import Filter, Summary
 from sandbox_gym.server.protocol.wire import Document

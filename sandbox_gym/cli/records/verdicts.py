@@ -11,9 +11,8 @@ import typer
 
 from sandbox_gym.cli.records import journal as options
 from sandbox_gym.cli.records.journal import filter_of, opened, summary_document
-from sandbox_gym.cli.terminal.options import JsonLinesOption
+from sandbox_gym.cli.terminal.options import JsonLinesOption, settings_with
 from sandbox_gym.cli.terminal.screen import print_json, say
-from sandbox_gym.cli.terminal.settings import settings_with
 from sandbox_gym.cli.terminal.tables import Column, print_table
 from sandbox_gym.journal import Summary
 from sandbox_gym.limits import MIB

@@ -50,7 +50,7 @@ class Housekeeping:
                         self._tasks.start_soon(self._try_sample, sandbox)
                 if time.monotonic() - collected > COLLECT_S:
                     collected = time.monotonic()
-                    await self._sandboxes.disk.collect()
+                    await self._sandboxes.budget.collect()
                 rounds.done()
                 wait_s = SWEEP_S
             except Exception as error:

@@ -16,10 +16,8 @@ import anyio.abc
 import structlog
 
 from sandbox_gym.e2b_server.faults import Fault, sandbox_not_found
-from sandbox_gym.e2b_server.sandboxes.disk import SnapshotDisk
 from sandbox_gym.e2b_server.sandboxes.frozen import Frozen
 from sandbox_gym.e2b_server.sandboxes.images import Images, parsed
-from sandbox_gym.e2b_server.sandboxes.network import reachable
 from sandbox_gym.e2b_server.sandboxes.processes import Work
 from sandbox_gym.e2b_server.sandboxes.quotas import Quotas
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made, Records
@@ -33,12 +31,14 @@ from sandbox_gym.e2b_server.sandboxes.sandbox import (
     measure,
     new_fork,
     new_sandbox,
+    reachable,
 )
 from sandbox_gym.e2b_server.sandboxes.templates import ROOT, Machines
 from sandbox_gym.errors import BoxLost, SandboxGymError
 from sandbox_gym.faults import as_provider_down, log_failure
 from sandbox_gym.sandbox.channel.envd import ROOT_USER, Envd
 from sandbox_gym.sandbox.session.session import Session
+from sandbox_gym.sandbox.session.snapshot_budget import SnapshotBudget
 from sandbox_gym.sandbox.snapshots import NoSuchSnapshot
 from sandbox_gym.server.access.accounts import Accounts, Tenant
 
@@ -61,7 +61,7 @@ class Sandboxes:
         self.images = Images(self._records)
         self._quotas, self.frozen = Quotas(most), Frozen(most)
         self._box_taken = anyio.Event()
-        self.disk = SnapshotDisk(machines, self._pinned)
+        self.budget = SnapshotBudget(machines.store, machines.budget_bytes, self._needed)
         for record in self._records.sandboxes():
             self._sandboxes[record.sandbox_id] = Sandbox(record, time.monotonic())
 
@@ -170,7 +170,7 @@ class Sandboxes:
         self._records.remove(sandbox.record)
         sandbox.record = replace(sandbox.record, snapshot_id="")
         if snapshot_id:
-            await self.disk.delete(snapshot_id)
+            await self.budget.delete(snapshot_id)
 
     # -- pause and resume
 
@@ -183,7 +183,7 @@ class Sandboxes:
             if sandbox.box is None or sandbox.work is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is already paused")
             check_keepable(sandbox)
-            await self.disk.have()
+            await self.budget.have_room()
             with anyio.CancelScope(shield=True):
                 if memory and not sandbox.work.in_a_cell:
                     async with sandbox.work.held() as busy:
@@ -198,7 +198,7 @@ class Sandboxes:
     async def _keep_paused(self, sandbox: Sandbox, box: Session, *, busy: bool) -> None:
         """Raises SnapshotFailed, BoxLost."""
         snapshot = await box.snapshot(busy=busy)
-        self.disk.count(snapshot)
+        self.budget.count(snapshot)
         sandbox.record = replace(sandbox.record, snapshot_id=snapshot.snapshot_id)
         self._records.write(sandbox.record)
 
@@ -268,7 +268,7 @@ class Sandboxes:
         image, lost = self.images.tag(image, names)
         for older in lost:
             self.images.remove(older)
-            await self.disk.delete(older.snapshot_id)
+            await self.budget.delete(older.snapshot_id)
         return image
 
     async def _keep(self, sandbox: Sandbox, *, durable: bool) -> str:
@@ -277,11 +277,11 @@ class Sandboxes:
             if sandbox.work is None or sandbox.box is None:
                 raise Fault(409, f"Sandbox {sandbox.sandbox_id} is paused")
             check_keepable(sandbox)
-            await self.disk.have()
+            await self.budget.have_room()
             with anyio.CancelScope(shield=True):
                 async with sandbox.work.held() as busy:
                     snapshot = await sandbox.box.snapshot(durable=durable, busy=busy)
-        self.disk.count(snapshot)
+        self.budget.count(snapshot)
         return snapshot.snapshot_id
 
     async def delete_image(self, tenant: Tenant, template: str) -> None:
@@ -292,7 +292,7 @@ class Sandboxes:
         builds = [] if template == image.snapshot_id else self.images.of_template(tenant, image.made.template_id)
         for one in builds or [image]:
             self.images.remove(one)
-            await self.disk.delete(one.snapshot_id)
+            await self.budget.delete(one.snapshot_id)
 
     async def fork(self, tenant: Tenant, sandbox: Sandbox, count: int, timeout_s: int) -> list[Sandbox | Exception]:
         """Create `count` sandboxes from this one's current state; for each the sandbox or its error."""
@@ -309,7 +309,7 @@ class Sandboxes:
                     forks.append(error)
         finally:
             with anyio.CancelScope(shield=True):
-                await self.disk.delete(snapshot_id)
+                await self.budget.delete(snapshot_id)
         return forks
 
     async def _fork(self, tenant: Tenant, parent: Sandbox, snapshot_id: str, timeout_s: int) -> Sandbox:
@@ -330,7 +330,7 @@ class Sandboxes:
         """Measure the sandbox now. Raises BoxLost."""
         await measure(sandbox, self.machines.limits_of(sandbox.record.image))
 
-    def _pinned(self) -> set[str]:
+    def _needed(self) -> set[str]:
         return {one.record.snapshot_id for one in self._sandboxes.values()} | self.images.ids()
 
     async def box_taken(self) -> None:
@@ -347,4 +347,4 @@ class Sandboxes:
                     tasks.start_soon(self._stop, sandbox)
                 tasks.start_soon(self.frozen.aclose)
             await self.machines.aclose()
-            await self.disk.collect()
+            await self.budget.collect()

@@ -11,13 +11,12 @@ from typing import Any, Final
 import anyio
 
 from sandbox_gym.e2b_server.faults import Fault
-from sandbox_gym.e2b_server.sandboxes.network import granted
 from sandbox_gym.e2b_server.sandboxes.processes import Work, real
 from sandbox_gym.e2b_server.sandboxes.records import Image, Made, SandboxRecord, Wishes
 from sandbox_gym.e2b_server.sandboxes.templates import DEFAULT_TAG, ROOT, Kind
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.limits import Limits
-from sandbox_gym.network import Network
+from sandbox_gym.network import AllowList, Network
 from sandbox_gym.sandbox.channel.envd import ROOT_USER, USER
 from sandbox_gym.sandbox.egress.proxy import EgressProxy
 from sandbox_gym.sandbox.session.session import Session
@@ -199,3 +198,25 @@ def check_keepable(sandbox: Sandbox) -> None:
     """Raises Fault 400 for a sandbox whose programs run as root: its files can't be trusted in another sandbox."""
     if sandbox.root:
         raise Fault(400, f"Sandbox {sandbox.sandbox_id} has a template that ends in :root; those can't be snapshotted")
+
+
+def granted(tenant: Tenant, everything: bool, allow_out: Sequence[str]) -> Network:
+    """The network of a sandbox. Raises Fault 403 for an entry that the tenant may not reach, instead of dropping it:
+    the client would notice a missing entry late."""
+    within = reachable(tenant, allow_out)
+    for entry in allow_out:
+        if entry not in within:
+            raise Fault(403, f"network.allowOut: {entry!r} is not among what this tenant may reach")
+    if allow_out:
+        return Network(allow=tuple(allow_out))
+    if not everything:
+        return Network()
+    return Network(machine=True) if tenant.network else Network(allow=tenant.allow_out or None)
+
+
+def reachable(tenant: Tenant, allow_out: Sequence[str]) -> tuple[str, ...]:
+    """The entries of an allow-list that the tenant may reach."""
+    if tenant.network:
+        return tuple(allow_out)
+    own = AllowList(tenant.allow_out)
+    return tuple(entry for entry in allow_out if own.covers(entry))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -57,7 +56,7 @@ class Machines:
         if provider.snapshots is None or not provider.capabilities.computers:
             raise ConfigurationError(f"provider {provider.name!r} holds no sandboxes; use local or docker")
         self._settings, self._provider, self._tasks = settings, provider, tasks
-        self._store = provider.snapshots
+        self.store = provider.snapshots
         self.budget_bytes = settings.session.snapshot_disk_mb * MIB
         self._ready: dict[Kind, list[Opened]] = {}
 
@@ -124,13 +123,6 @@ class Machines:
             while len(ready) < WARM:
                 ready.append(await self._open(kind, None))
         await self._provider.prepare()  # those that go on from a snapshot
-
-    async def delete(self, snapshot_id: str) -> None:
-        await self._store.delete(snapshot_id)
-
-    async def collect(self, pinned: Set[str]) -> int:
-        """Delete what nothing refers to; the bytes that are left."""
-        return await self._store.collect(budget_bytes=self.budget_bytes, pinned=pinned)
 
     async def aclose(self) -> None:
         """End those that are ready."""

@@ -18,9 +18,9 @@ from sandbox_gym.contract import DialogueOutcome, Outcome, Run, Status
 from sandbox_gym.errors import BoxLost
 from sandbox_gym.faults import as_provider_down
 from sandbox_gym.guest.protocol import frames
+from sandbox_gym.sandbox.channel.contract import RunCarrier, longest_s
 from sandbox_gym.sandbox.channel.frame_stream import Header
 from sandbox_gym.sandbox.channel.outcomes import seconds, starved
-from sandbox_gym.sandbox.channel.run_carrier import RunCarrier, longest_s
 
 RELAY_MAX_BYTES: Final = 64 << 20
 ENDED: Final = "ended by the dialogue"

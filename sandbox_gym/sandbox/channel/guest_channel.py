@@ -22,14 +22,12 @@ from sandbox_gym.guest.protocol.frames import CHUNK
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
 from sandbox_gym.sandbox.blame import NotTheProgram
-from sandbox_gym.sandbox.channel.attached_run import AttachedRun
 from sandbox_gym.sandbox.channel.bundle import guest_bundle
-from sandbox_gym.sandbox.channel.contract import Channel
+from sandbox_gym.sandbox.channel.contract import GRACE_S, AttachedRun, Channel, longest_s
 from sandbox_gym.sandbox.channel.dialogue import End, converse
 from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
-from sandbox_gym.sandbox.channel.run_carrier import GRACE_S, longest_s
 from sandbox_gym.sandbox.channel.run_encoder import Sending, Wiring, check_paths
 from sandbox_gym.sandbox.pressure import machine_pressure
 

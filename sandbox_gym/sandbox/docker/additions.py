@@ -20,8 +20,8 @@ import anyio.to_thread
 
 from sandbox_gym.errors import InstanceFailed, ToolchainMissing
 from sandbox_gym.sandbox import pythons
-from sandbox_gym.sandbox.box_pythons import PLACE, in_box, minor
 from sandbox_gym.sandbox.docker.engine import Engine
+from sandbox_gym.sandbox.pythons import PLACE, in_box, minor
 
 BUILD_S: Final = 2700.0
 SILENCE_S: Final = 900.0

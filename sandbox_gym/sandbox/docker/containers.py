@@ -26,13 +26,12 @@ from sandbox_gym.sandbox.containers.container import (
     root_config,
     sizes,
 )
-from sandbox_gym.sandbox.containers.direct import MEETING, direct
 from sandbox_gym.sandbox.containers.machine import ContainerFacts
 from sandbox_gym.sandbox.containers.start import Containers, greet
 from sandbox_gym.sandbox.docker.adoption import PYTHON, GuestVolume
 from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine
 from sandbox_gym.sandbox.docker.machine import DockerMachine, removals, size_options
-from sandbox_gym.sandbox.docker.stream import AttachStream
+from sandbox_gym.sandbox.docker.stream import MEETING, AttachStream, direct
 from sandbox_gym.sandbox.users import User, Users
 
 if TYPE_CHECKING:

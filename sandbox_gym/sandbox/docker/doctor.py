@@ -8,9 +8,9 @@ import anyio
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.api import Capability
-from sandbox_gym.sandbox.caps import CapRow
+from sandbox_gym.sandbox.caps import Cap, CapRow
+from sandbox_gym.sandbox.containers.caps import container_caps
 from sandbox_gym.sandbox.containers.container import ContainerSpec
-from sandbox_gym.sandbox.docker.caps import docker_caps
 from sandbox_gym.sandbox.docker.containers import DockerContainers
 from sandbox_gym.sandbox.docker.engine import BUILD_IMAGES, Engine, remedy
 
@@ -46,3 +46,15 @@ class DockerDoctor:
 
     def costs(self) -> Mapping[str, int]:
         return {}
+
+
+_ABILITIES = {
+    Cap.CPU_SHARE: "CpuCfsQuota", Cap.MEMORY: "MemoryLimit", Cap.SWAP: "SwapLimit", Cap.PROCESSES: "PidsLimit",
+}  # fmt: skip
+
+
+def docker_caps(info: Mapping[str, object]) -> Sequence[CapRow]:
+    """One row per cap. `info`: the Engine's, of which only booleans and the cgroup version are read."""
+    group = f"the container's cgroup v{info.get('CgroupVersion') or '?'}"
+    controlled = {cap for cap, ability in _ABILITIES.items() if info.get(ability) is True}
+    return container_caps(group, controlled, "the Engine's kernel can't")

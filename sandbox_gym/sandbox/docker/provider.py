@@ -14,10 +14,9 @@ from sandbox_gym.limits import MIB
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
-from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
-from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots
+from sandbox_gym.sandbox.containers.snapshots import AbandonedSnapshots, ImageSnapshots
 from sandbox_gym.sandbox.docker.additions import with_additions
 from sandbox_gym.sandbox.docker.adoption import GuestVolume, adopt, adopted_for
 from sandbox_gym.sandbox.docker.containers import DockerContainers

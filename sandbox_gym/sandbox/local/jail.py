@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from sandbox_gym.limits import SESSION_PTYS
-from sandbox_gym.sandbox.box_pythons import PLACE
 from sandbox_gym.sandbox.channel.bundle import BOOTSTRAP
 from sandbox_gym.sandbox.channel.driver import WORK
+from sandbox_gym.sandbox.pythons import PLACE
 
 SITE = "/opt/sandbox-gym/site"
 """Programs that want packages beside the interpreter's own put this on their path."""
@@ -61,7 +61,7 @@ class Jail:
     site: Path | None = None
     """A folder on this machine with Python packages, shown as SITE."""
     pythons: Path | None = None
-    """A folder on this machine with interpreters of other versions, shown at box_pythons.PLACE."""
+    """A folder on this machine with interpreters of other versions, shown at pythons.PLACE."""
     compilers: Path | None = None
     """A folder on this machine whose link `current` leads to what is shown as COMPILERS."""
     network: bool = False

@@ -10,10 +10,9 @@ from sandbox_gym.config import Settings
 from sandbox_gym.sandbox.api import Capabilities, Doctor, SandboxSpec, SessionFolder
 from sandbox_gym.sandbox.cleanup.owner import Owners
 from sandbox_gym.sandbox.cleanup.reaper import OrphanSource
-from sandbox_gym.sandbox.containers.abandoned import AbandonedSnapshots
 from sandbox_gym.sandbox.containers.container import ContainerOptions, ContainerSpec
 from sandbox_gym.sandbox.containers.provider import ContainerProvider, options_of
-from sandbox_gym.sandbox.containers.snapshots import ImageSnapshots
+from sandbox_gym.sandbox.containers.snapshots import AbandonedSnapshots, ImageSnapshots
 from sandbox_gym.sandbox.podman.command import NotFound, Podman
 from sandbox_gym.sandbox.podman.containers import PodmanContainers
 from sandbox_gym.sandbox.podman.doctor import PodmanDoctor

@@ -24,8 +24,8 @@ from sandbox_gym.guest.protocol import frames
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.api import Provider, spec_of_runs
 from sandbox_gym.sandbox.blame import NotTheProgram, of_worker
-from sandbox_gym.sandbox.channel.attached_run import AttachedRun, RunEnded
 from sandbox_gym.sandbox.channel.bundle import source
+from sandbox_gym.sandbox.channel.contract import AttachedRun, RunEnded
 from sandbox_gym.sandbox.channel.outcomes import quantity, starved
 from sandbox_gym.sandbox.pool.admission import Admission
 from sandbox_gym.sandbox.sandbox import Sandbox

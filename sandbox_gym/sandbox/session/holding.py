@@ -50,7 +50,7 @@ async def _keep_sweeping(
             await _sweep(sessions)
             if time.monotonic() - collected > COLLECT_S:
                 collected = time.monotonic()
-                await sessions.lifecycle.collect()
+                await sessions.budget.collect()
             rounds.done()
             wait_s = SWEEP_S
         except Exception as error:

@@ -134,23 +134,14 @@ class Lifecycle:
         assert session.box is not None
         wanted = self._policy.keep_globals if keep_globals is None else keep_globals
         before = session.snapshot_id
-        budget = self._budget
-        if budget.exceeded and await self.collect() > budget.limit_bytes:
-            raise SnapshotFailed(f"snapshots take {budget.used_bytes} bytes, over their {budget.limit_bytes}")
+        await self._budget.have_room()
         snapshot = await session.box.snapshot(keep_globals=wanted, rooted=session.root)
-        budget.used_bytes += snapshot.size_bytes
+        self._budget.count(snapshot)
         session.snapshot_id, session.dirty_since = snapshot.snapshot_id, None
         self._records.write(session.record())
         self.stats.checkpoints += 1
         if before is not None:
             await self._budget.delete(before)
-
-    async def collect(self) -> int:
-        """Delete snapshots that no session needs, down to the disk budget; the bytes that are left."""
-        sessions = self._all_held()
-        return await self._budget.collect(
-            {each for one in sessions for each in (one.snapshot_id, one.base) if each is not None}
-        )
 
     async def lose(self, session: HeldSession, why: object) -> None:
         """The sandbox is gone, or of no more use; the next call goes on from the last snapshot."""

@@ -77,7 +77,7 @@ class Sessions:
         self._sessions: OrderedDict[str, HeldSession] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
         self._records = SessionRecords(folder)
-        self.budget = SnapshotBudget(self.store, policy.disk_bytes)
+        self.budget = SnapshotBudget(self.store, policy.disk_bytes, self._needed)
         self.lifecycle = Lifecycle(
             provider, limits, policy, network, budget=self.budget, records=self._records, all_held=self.all
         )
@@ -259,6 +259,9 @@ class Sessions:
         """Every held session, the longest unused first."""
         return list(self._sessions.values())
 
+    def _needed(self) -> set[str]:
+        return {each for one in self.all() for each in (one.snapshot_id, one.base) if each is not None}
+
     async def age(self, session: HeldSession) -> None:
         """Close, hibernate or checkpoint a session, as its time has come."""
         now, policy = time.monotonic(), self._policy
@@ -290,7 +293,4 @@ class Sessions:
                             self._records.write_again(replace(session.record(), whole=True))
                 except Exception as error:
                     log_failure("session_snapshot_failed", error, session=session.session_id[:80])
-            try:
-                await self.lifecycle.collect()
-            except Exception as error:
-                log_failure("snapshot_collection_failed", error)
+            await self.budget.collect()

@@ -14,7 +14,7 @@ from typing import Final
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.network import AllowList, normal
-from sandbox_gym.settings.access import must_be_sendable
+from sandbox_gym.settings.http import must_be_sendable
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIN_KEY: Final = 16

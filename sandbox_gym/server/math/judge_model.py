@@ -16,7 +16,7 @@ import anyio
 from sandbox_gym.errors import ConfigurationError, ModelDown
 from sandbox_gym.observe.traces import carried, event, span
 from sandbox_gym.server.protocol.wire import Document
-from sandbox_gym.settings.math import JudgeSettings
+from sandbox_gym.settings.verifiers import JudgeSettings
 
 if TYPE_CHECKING:
     import httpx2

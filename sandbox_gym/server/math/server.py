@@ -27,7 +27,7 @@ from sandbox_gym.server.protocol.verdicts import verdict_document
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 from sandbox_gym.server.tools.files import FILE_TOOLS
 from sandbox_gym.server.tools.session_tools import bash, python
-from sandbox_gym.settings.math import OPTIONS
+from sandbox_gym.settings.verifiers import OPTIONS
 from sandbox_gym.verifiers.math import MathOptions, MathTask, MathVerifier, after_thinking, ask, last_box, parse_task
 
 WITH_JUDGE: Final = "math_with_judge"

@@ -23,13 +23,13 @@ from sandbox_gym.journal import Entry, Key, Replay, Source
 from sandbox_gym.observe.task_labels import label_of
 from sandbox_gym.plans.runner import ANYONE, Caller
 from sandbox_gym.server.access.accounts import owned
-from sandbox_gym.server.nemo_gym.verified import verified_of
 from sandbox_gym.server.protocol.resources import ResourcesServer, VerifyResult, no_verdict
 from sandbox_gym.server.protocol.single_flight import KEY_HEADER, Once, other_body
 from sandbox_gym.server.protocol.wire import Document, VerifyFields, VerifyRequest
 
 if TYPE_CHECKING:
     from sandbox_gym.journal.journal import Journal
+from sandbox_gym.observe.radar import Verified, inverted_of
 
 MAX_KEY_CHARS = 255
 
@@ -221,3 +221,20 @@ def key_text(headers: Sequence[str], field: str = KEY_HEADER) -> str:
     if not 0 < len(text) <= MAX_KEY_CHARS or not (text.isascii() and text.isprintable()):
         raise RequestError(field, "is no key", f"send 1 to {MAX_KEY_CHARS} printable ASCII characters")
     return text
+
+
+def verified_of(entry: Entry) -> Verified:
+    """Signs of all of its judgements, such as a rerun's, and where tests were inverted how that went."""
+    verdicts = [judgement.verdict for judgement in entry.judgements]
+    signs = {name: verdict.evidence.get(name, "") for verdict in verdicts for name in verdict.tamper}
+    inverted = [verdict.inverted for verdict in verdicts if verdict.inverted is not None]
+    variants = sum(one.variants for one in inverted)
+    return Verified(
+        request_id=entry.request_id,
+        tenant=entry.tenant,
+        task=entry.label,
+        signs=signs,
+        in_process=any(verdict.integrity == "in_process" for verdict in verdicts),
+        masked=entry.reward is None,
+        inverted=inverted_of(variants, signs) if inverted else "",
+    )

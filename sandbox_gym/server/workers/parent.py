@@ -37,13 +37,20 @@ from sandbox_gym.sandbox.cleanup.owner import held_lease
 from sandbox_gym.server.access.accounts import load_accounts
 from sandbox_gym.server.app import build_app, check_bind, guarded, session_cookie
 from sandbox_gym.server.connections import BoundedConfig
-from sandbox_gym.server.draining import Draining
 from sandbox_gym.server.protocol.dataset import Dataset
 from sandbox_gym.server.protocol.resources import ResourcesServer
-from sandbox_gym.server.serving import BROKE, bound_logs, can_listen, ready_to_listen, say_where, server_bounds
+from sandbox_gym.server.serving import (
+    BROKE,
+    Draining,
+    bound_logs,
+    can_listen,
+    ready_to_listen,
+    say_where,
+    server_bounds,
+)
 from sandbox_gym.server.workers.routes import WorkerRoutes, fresh_session_id, keyed
 from sandbox_gym.server.workers.sockets import Peers
-from sandbox_gym.settings.names import is_set, value_of
+from sandbox_gym.settings.group import is_set, value_of
 
 Build = Callable[[Settings, str], ResourcesServer]
 CLAIM_S: Final = 30.0

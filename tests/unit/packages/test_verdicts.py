@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.packages.agreement import Got, agrees, decided
+from sandbox_gym.packages.check import Got, agrees, decided
 from sandbox_gym.packages.expectations import matches
 from sandbox_gym.packages.package import PackageError, Submission
 from sandbox_gym.packages.reader import read_package

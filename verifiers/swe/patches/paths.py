@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import configparser
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from posixpath import basename
 
@@ -189,31 +187,3 @@ def folder_of_tests(path: str) -> str:
 def folders_of_tests(paths: Iterable[str]) -> tuple[str, ...]:
     """Every folder of tests of the paths, each once."""
     return tuple(dict.fromkeys(folder for folder in map(folder_of_tests, paths) if folder))
-
-
-def pytest_settings_differ(path: str, before: str, after: str) -> bool:
-    """Whether two texts of a configuration file tell pytest different things. What can't be read differs if a character
-    does. In a file that is all configuration every difference counts."""
-    if before == after:
-        return False
-    name = basename(path)
-    try:
-        if name == "pyproject.toml":
-            return _toml_table(before) != _toml_table(after)
-        if name in ("setup.cfg", "tox.ini"):
-            return _ini_tables(before) != _ini_tables(after)
-    except (tomllib.TOMLDecodeError, configparser.Error, RecursionError):
-        return True
-    return True
-
-
-def _toml_table(text: str) -> object:
-    tool = tomllib.loads(text).get("tool")
-    return tool.get("pytest") if isinstance(tool, dict) else None
-
-
-def _ini_tables(text: str) -> dict[str, dict[str, str]]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.read_string(text)
-    wanted = ("pytest", "tool:pytest")
-    return {name: dict(parser[name]) for name in wanted if parser.has_section(name)}
