@@ -23,8 +23,8 @@ from sandbox_gym.contract import Answer, Plan, State, Verdict
 from sandbox_gym.plans.runner import ANYONE, Caller, patiently
 from sandbox_gym.private import make_private, write_whole
 from sandbox_gym.single_flight import SingleFlight
+from sandbox_gym.swe.trials import Seen, Trials
 from sandbox_gym.verifiers.swe import (
-    MAX_HOLDING,
     MAX_SIGHTINGS,
     QUICK_S,
     ByteEdit,
@@ -33,7 +33,6 @@ from sandbox_gym.verifiers.swe import (
     ChannelReport,
     Inversion,
     InvertibleTest,
-    KeptVariant,
     Reference,
     SweJob,
     SweVerifier,
@@ -44,17 +43,14 @@ from sandbox_gym.verifiers.swe import (
     is_lexical,
     lexical_candidates,
     lexical_files,
-    runs_for,
+    log_exit_code,
+    said_in,
     statuses,
     stood,
     tests_outcome,
 )
 
-FORM: Final = 8  # of the files; references of another version are made anew
-ROUNDS: Final = 4
-"""Runs in which every test is tried, in halves: twice changed, twice unchanged beside changed ones."""
-MORE_ROUNDS: Final = 4
-"""Runs for the deciding tests of which too few variants failed yet."""
+FORM: Final = 10  # of the files; references of another version are made anew
 LOG_ROUNDS, LOG_KEPT = 6, 3  # runs in which tests that are not parsed are tried, and how many are kept
 MAX_KEPT: Final = 4096
 """References that are held in memory."""
@@ -63,6 +59,7 @@ _FAILS = frozenset({CaseStatus.FAILED, CaseStatus.ERROR})
 _NO_PATCH = "the row has no patch of its own to try variants on"
 _NO_VARIANT = "no variant of a FAIL_TO_PASS test fails over the row's own patch"
 _stored = TypeAdapter(Reference)
+_Found = tuple[Candidate, ...]
 _log = structlog.get_logger(__name__)
 
 
@@ -102,8 +99,8 @@ class References:
         known = await _Making(engine, job, caller).reference()
         self.made += 1
         await anyio.to_thread.run_sync(self._store, key, known)
-        shown = {"tests": len(known.tests), "why_none": known.why_none, "signs": sorted(known.signs)}
-        _log.info("reference_made", instance=job.task.instance_id, **shown)
+        said = {"instance": job.task.instance_id, "tests": len(known.tests), "why_none": known.why_none}
+        _log.info("reference_made", **said, signs=sorted(known.signs))
         return self._remembered(key, known)
 
     def _remembered(self, key: str, known: Reference) -> Reference:
@@ -152,6 +149,7 @@ class _Ran:
     report: ChannelReport
     verdict: Verdict
     wall_s: float
+    fails: tuple[str, ...]  # tests that did not pass; all where a log is not believed
 
 
 class _Making:
@@ -161,8 +159,6 @@ class _Making:
         self._engine, self._caller = engine, caller
         plain = replace(job, purpose="reference", ids=(), first={}, inversion=None, reference=None)
         self._job = replace(plain, run_empty=True, fail_on_tamper=frozenset())
-        self._fails: dict[tuple[str, str], dict[int, dict[str, CaseStatus]]] = {}
-        self._leaning: set[tuple[str, str]] = set()
 
     async def reference(self) -> Reference:
         task = self._job.task
@@ -177,6 +173,7 @@ class _Making:
             ran=True,
             seconds=sum(case.wall_time_s for case in first.report.cases.values()),
             wall_s=first.wall_s,
+            whole=task.runner == "log",
         )
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
@@ -191,24 +188,19 @@ class _Making:
             return replace(known, why_none="no test of the row has an assertion that can be inverted")
         if lexical:
             return await self._with_rounds(known, found, files)
-        await self._try(found, files)
         seconds = {test: case.wall_time_s for test, case in first.report.cases.items()}
-        tests = tuple(made for one in found if (made := self._invertible(one, seconds)) is not None)
-        tests = await self._standing(tests, files)
+        tests = await Trials(self._job, files, self._seen).invertible(found, seconds)
         why_none = "" if any(test.decides for test in tests) else _NO_VARIANT
         digests = {test.path: digest_of(files[test.path]) for test in tests}
         return replace(known, tests=tests, digests=digests, why_none=why_none)
 
     async def _failing(self, first: _Ran) -> tuple[str, ...]:
         """The row's tests that its own fix passes in neither of two runs."""
-        one = failing(self._job.task, first.statuses, ran=first.report.ran)
-        again = await self._run(self._job) if one else None
-        two = failing(self._job.task, again.statuses, ran=again.report.ran) if again is not None else ()
-        return tuple(test for test in one if test in two)
+        again = await self._run(self._job) if first.fails else None
+        twice = frozenset(again.fails if again is not None else ())
+        return tuple(test for test in first.fails if test in twice)
 
-    async def _with_rounds(
-        self, known: Reference, found: tuple[Candidate, ...], files: Mapping[str, bytes]
-    ) -> Reference:
+    async def _with_rounds(self, known: Reference, found: _Found, files: Mapping[str, bytes]) -> Reference:
         """Runs of the whole command with about half of the tests changed, a deciding one among them, if there is one: a
         log that is printed whole passes the others, too. Each is kept as it was: a change may keep others from running,
         or from being compiled."""
@@ -229,7 +221,7 @@ class _Making:
     async def _tried(
         self,
         changed: list[tuple[Candidate, int]],
-        found: tuple[Candidate, ...],
+        found: _Found,
         files: Mapping[str, bytes],
         signs: frozenset[str],
     ) -> Inversion | None:
@@ -254,74 +246,9 @@ class _Making:
             unchanged=tuple(test for test in others if stood(self._job.task, ran.statuses.get(test))),
         )
 
-    async def _try(self, found: tuple[Candidate, ...], files: Mapping[str, bytes]) -> None:
-        """Every test's first two variants, half of the tests at a time, as in an answer's runs; then, for deciding
-        tests, as many as an answer's runs ask for."""
-        for number in range(ROUNDS):
-            turned = {_key(one) for index, one in enumerate(found) if index % 2 == number % 2}
-            await self._round(found, files, dict.fromkeys(turned, number // 2))
-        wanted = runs_for(sum(one.decides for one in found)) - 1
-        for number in range(2, 2 + MORE_ROUNDS):
-            missing = [one for one in found if one.decides and self._kept(one) < wanted]
-            left = [one for one in missing if len(one.variants) > number]
-            if not left:
-                return
-            await self._round(tuple(left), files, {_key(one): number for one in left})
-
-    async def _round(
-        self, found: tuple[Candidate, ...], files: Mapping[str, bytes], turned: Mapping[tuple[str, str], int]
-    ) -> None:
-        """One run of all of `found`, those in `turned` with the variant of that number."""
-        turned = {
-            _key(one): turned[_key(one)]
-            for one in found
-            if _key(one) in turned and len(one.variants) > turned[_key(one)]
-        }
-        edits: dict[str, tuple[ByteEdit, ...]] = {one.path: () for one in found}
-        for one in found:
-            if _key(one) in turned:
-                edits[one.path] = (*edits[one.path], *one.edits(turned[_key(one)]))
-        wanted = frozenset(test for one in found for test in one.ids)
-        inversion = Inversion(edits, {path: digest_of(files[path]) for path in edits})
-        ids = tuple(test for test in self._job.task.ids if test in wanted)
-        ran = await self._run(replace(self._job, ids=ids, inversion=inversion))
-        for one in found:
-            seen = {test: ran.statuses.get(test, CaseStatus.MISSING) for test in one.ids} if ran is not None else {}
-            if _key(one) in turned:
-                failed = {test: word for test, word in seen.items() if word in _FAILS}
-                self._fails.setdefault(_key(one), {})[turned[_key(one)]] = failed
-            elif any(word is not CaseStatus.PASSED for word in seen.values()):
-                self._leaning.add(_key(one))
-
-    async def _standing(
-        self, tests: tuple[InvertibleTest, ...], files: Mapping[str, bytes]
-    ) -> tuple[InvertibleTest, ...]:
-        """Those that pass unchanged in a run of just these, as in an answer's."""
-        holding = [test for test in tests if not test.decides][:MAX_HOLDING]
-        tests = tuple(test for test in tests if test.decides or test in holding)
-        ids = {test_id for test in tests for variant in test.variants for test_id in variant.fails}
-        digests = {test.path: digest_of(files[test.path]) for test in tests}
-        inversion = Inversion(dict.fromkeys(digests, ()), digests)
-        wanted = tuple(test for test in self._job.task.ids if test in ids)
-        ran = await self._run(replace(self._job, ids=wanted, inversion=inversion)) if tests else None
-        if ran is None:
-            return ()
-        passed = {test for test, status in ran.statuses.items() if status is CaseStatus.PASSED}
-        return tuple(test for test in tests if all(passed.issuperset(one.fails) for one in test.variants))
-
-    def _kept(self, one: Candidate) -> int:
-        return sum(bool(failed) for failed in self._fails.get(_key(one), {}).values())
-
-    def _invertible(self, one: Candidate, seconds: Mapping[str, float]) -> InvertibleTest | None:
-        """A test with those of its variants that failed; None for one that has none, or depends on other tests."""
-        kept = tuple(
-            KeptVariant(one.variants[number].kind, one.variants[number].line, one.edits(number), failed)
-            for number, failed in sorted(self._fails.get(_key(one), {}).items())
-            if failed
-        )
-        if not kept or _key(one) in self._leaning:
-            return None
-        return InvertibleTest(one.path, one.name, one.decides, kept, sum(seconds.get(test, 0.0) for test in one.ids))
+    async def _seen(self, job: SweJob) -> Seen:
+        ran = await self._run(job)
+        return Seen({}, {}) if ran is None else Seen(ran.statuses, said_in(job.task, ran.report))
 
     async def _run(self, job: SweJob) -> _Ran | None:
         """None where the row's own patch does not apply."""
@@ -333,7 +260,9 @@ class _Making:
         outcome = tests_outcome(state)
         if report is None or outcome is None:
             return None
-        return _Ran(statuses(job, report), report, verdict, outcome.wall_time_s)
+        ended = statuses(job, report)
+        fails = failing(job.task, ended, exit_code=log_exit_code(job, outcome), ran=report.ran)
+        return _Ran(ended, report, verdict, outcome.wall_time_s, fails)
 
 
 def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:
@@ -343,7 +272,3 @@ def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:
     reaching = tuple(hook for hook in ran.report.hooks if hook.startswith("reaching "))[:MAX_SIGHTINGS]
     reached = {"channel_reached": (*told.get("channel_reached", ()), *reaching)} if reaching else {}
     return {**told, **ran.report.sightings, **reached}
-
-
-def _key(one: Candidate) -> tuple[str, str]:
-    return one.path, one.name

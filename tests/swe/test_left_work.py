@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +13,9 @@ import pytest
 
 from sandbox_gym.engine import Engine
 from sandbox_gym.errors import BoxLost, ProviderDown, SandboxShort, SessionClosed
+from sandbox_gym.sandbox.session.manager import ToolReply
 from sandbox_gym.server.protocol.resources import ToolCall
+from sandbox_gym.server.swe import yardstick
 from sandbox_gym.server.swe.left_work import LeftWork, left_work
 from sandbox_gym.server.swe.patch import PatchFailed
 from sandbox_gym.server.swe.tools import SweTools
@@ -20,13 +24,15 @@ from tests.swe.test_lost_work import FIX, Agent, serving
 
 REFUSED = PatchFailed("patch", "can't be made", "mend it")
 SHORT = SandboxShort("EAGAIN")
+LATE = PatchFailed("patch", "took over 120 s", "remove what is large")
+LATE.late = True
 
 
 class Played:
     """Sessions and tools at once: what the agent's session answers, in turn, and what an untouched one does."""
 
-    def __init__(self, own: list[object], untouched: object) -> None:
-        self.own, self.untouched, self.open = own, untouched, set[str]()
+    def __init__(self, own: list[object], untouched: object, times: Sequence[bytes]) -> None:
+        self.own, self.untouched, self.open, self.times = own, untouched, set[str](), list(times)
 
     def base_of(self, session_id: str) -> str | None:
         return "snapshot" if session_id == "agent" else None
@@ -38,6 +44,12 @@ class Played:
     async def close(self, session_id: str) -> None:
         self.open.remove(session_id)
 
+    async def call(self, session_id: str, request: Mapping[str, object], *_: object, **_times: float) -> ToolReply:
+        assert session_id in self.open, "the agent's own session is not asked how busy the machine is"
+        took = self.times.pop(0)
+        sizes = {"sizes": [0, 0, 0], "stderr_sizes": [len(took), 0, 0]}
+        return ToolReply({"ok": True, "exit_code": 0, "timed_out": False, **sizes}, took)
+
     async def patch(self, engine: Engine, call: ToolCall, client: object = None) -> bytes:
         found = self.own.pop(0) if call.session_id == "agent" else self.untouched
         assert call.session_id == "agent" or call.session_id in self.open
@@ -46,13 +58,14 @@ class Played:
         return cast(bytes, found)
 
 
-async def left(own: list[object], untouched: object = b"") -> LeftWork:
-    played = Played(own, untouched)
+async def left(own: list[object], untouched: object = b"", times: Sequence[bytes] = (), cpus: float = 1.0) -> LeftWork:
+    played = Played(own, untouched, times)
     try:
-        return await left_work(cast(Engine, SimpleNamespace(sessions=played)), cast(SweTools, played), "agent")
+        return await left_work(cast(Engine, SimpleNamespace(sessions=played)), cast(SweTools, played), "agent", cpus)
     finally:
         assert not played.open
         assert not played.own
+        assert not played.times
 
 
 @pytest.mark.anyio
@@ -68,6 +81,42 @@ async def test_an_agents_own_doing_is_told_by_an_untouched_session(first: Except
         await left([first], untouched=ProviderDown("none"))
     with pytest.raises(BoxLost):
         await left([first, SessionClosed("gone")])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("own", "times", "cpus", "agents"),
+    [
+        ([LATE, LATE], [b"0.500 0.490 0.010\n", b"0.600 0.490 0.010\n"], 1.0, True),
+        ([LATE, LATE], [b"0.500 0.490 0.010\n", b"5.000 0.490 0.010\n"], 1.0, False),
+        ([LATE], [b"2.000 0.490 0.010\n"], 1.0, False),
+        ([LATE, LATE], [b"2,000 0,490 0,010\n", b"2.000 0.490 0.010\n"], 0.25, True),
+        ([LATE], [b"bash: no\n"], 1.0, False),
+        ([LATE], [b"0.000 0.000 0.000\n"], 1.0, False),
+        ([LATE, REFUSED], [b"0.500 0.490 0.010\n"], 1.0, True),
+        ([REFUSED, LATE], [b"9.000 0.490 0.010\n"], 1.0, False),
+    ],
+    ids=["idle", "busy then", "busy", "own quota", "unknown", "nothing", "then refused", "refused first"],
+)
+async def test_work_that_takes_too_long_is_an_agents_where_the_machine_has_time(
+    own: list[object], times: list[bytes], cpus: float, agents: bool
+) -> None:
+    if agents:
+        assert (await left(list(own), times=times, cpus=cpus)).why_none
+    else:
+        with pytest.raises(BoxLost):
+            await left(list(own), times=times, cpus=cpus)
+
+
+@pytest.mark.anyio
+async def test_late_work_that_comes_at_last_is_judged() -> None:
+    assert await left([LATE, b"diff"], times=[b"0.500 0.490 0.010\n"]) == LeftWork(b"diff")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="sessions have a bash")
+def test_the_yardstick_tells_its_times() -> None:
+    ran = subprocess.run(["bash", "-p", "-c", yardstick._WORK], capture_output=True, check=True)
+    assert yardstick._TIMES.search(ran.stderr), ran.stderr
 
 
 @pytest.mark.anyio

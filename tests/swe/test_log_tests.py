@@ -12,6 +12,7 @@ import pytest
 from sandbox_gym.verifiers.inversion.edits import edited
 from sandbox_gym.verifiers.inversion.lexical import definitions, lexical_variants
 from sandbox_gym.verifiers.swe import (
+    ByteEdit,
     CaseStatus,
     Checkout,
     Inversion,
@@ -25,6 +26,7 @@ from sandbox_gym.verifiers.swe import (
     parse_task,
     stood,
 )
+from sandbox_gym.verifiers.swe.inverted import runs_of
 from tests.swe.polyglot import go, javascript
 
 LOGS = Path(__file__).parent / "logs"
@@ -142,7 +144,9 @@ def test_python_is_parsed_and_others_are_not() -> None:
 
 
 def round_of(number: int) -> Inversion:
-    return Inversion({}, {}, {"adds up": CaseStatus.FAILED}, {}, (f"unchanged {number}",))
+    edit = {"a.test.js": (ByteEdit(number, number, "1"),), "b.test.js": ()}
+    digests = dict.fromkeys(edit, "digest")
+    return Inversion(edit, digests, {"adds up": CaseStatus.FAILED}, {}, (f"unchanged {number}", "skipped"))
 
 
 @pytest.mark.parametrize(("wall_s", "kept", "asked"), [(2.0, 3, 2), (2.0, 1, 1), (200.0, 3, 1), (200.0, 0, 0)])
@@ -151,10 +155,30 @@ def test_an_answer_goes_through_runs_that_the_reference_did(wall_s: float, kept:
     assert known.asked == asked
     job = SweJob(parse_task(javascript()), Checkout("i", "/w", "/w/t", "c", "python"), reference=known)
     found = inverted_jobs(job, Random(1)) if asked else ()
-    assert len({one.inversion.unchanged for one in found if one.inversion}) == asked
+    assert len({one.inversion.unchanged for one in found if one.inversion and one.inversion.must_fail}) == asked
     assert all(one.purpose == "inverted" for one in found)
-    again = inverted_jobs(replace(job, reference=None), Random(1), on_record=asked)
-    assert [one.inversion for one in again] == [None] * asked
+    assert runs_of(known) == len(found)
+    again = inverted_jobs(replace(job, reference=None), Random(1), on_record=len(found))
+    assert [one.inversion for one in again] == [None] * len(found)
+
+
+@pytest.mark.parametrize(("wall_s", "asked"), [(2.0, 2), (200.0, 1)])
+def test_the_true_tests_are_among_changed_ones(wall_s: float, asked: int) -> None:
+    """Else an answer that prints what its first run must, and knows a later one from that, could let it fail."""
+    known = Reference({"skipped": CaseStatus.SKIPPED}, ran=True, wall_s=wall_s, rounds=tuple(map(round_of, range(3))))
+    job = SweJob(parse_task(javascript()), Checkout("i", "/w", "/w/t", "c", "python"), reference=known)
+    places = set[int]()
+    for seed in range(60):
+        asked_for = [one.inversion for one in inverted_jobs(job, Random(seed)) if one.inversion]
+        (place,) = (number for number, one in enumerate(asked_for) if not one.must_fail)
+        true = asked_for.pop(place)
+        others = {test for one in asked_for for test in one.ids}
+        assert set(true.unchanged) == others - {"skipped"}
+        assert "adds up" in true.unchanged
+        assert not any(true.edits.values())
+        assert all((true.edits.keys(), true.digests) == (one.edits.keys(), one.digests) for one in asked_for)
+        places.add(place)
+    assert places == set(range(asked + 1))
 
 
 def test_where_only_failures_are_named_absence_stands() -> None:

@@ -69,3 +69,20 @@ def test_what_ends_so_by_its_nature_is_no_failure(tmp_path: Path) -> None:
         "t.py::d": CaseStatus.XPASS,
     }  # fmt: skip
     assert failing(task, ended) == ("t.py::b", "t.py::d", "t.py::e")
+
+
+@pytest.mark.parametrize(
+    ("ended", "exit_code", "ran", "expected"),
+    [
+        ({"a": CaseStatus.PASSED, "b": CaseStatus.PASSED}, 0, True, ()),
+        ({"a": CaseStatus.PASSED, "b": CaseStatus.PASSED}, 3, True, ("a", "b")),
+        ({"a": CaseStatus.PASSED, "b": CaseStatus.FAILED}, 1, True, ("b",)),
+        ({"a": CaseStatus.PASSED, "b": CaseStatus.PASSED, "c": CaseStatus.FAILED}, 1, True, ()),
+        ({}, 0, False, ("a", "b")),
+    ],
+)
+def test_a_log_that_is_not_believed_shows_nothing_of_the_fix_either(
+    tmp_path: Path, ended: dict[str, CaseStatus], exit_code: int, ran: bool, expected: tuple[str, ...]
+) -> None:
+    task = own_task(tmp_path, ["a"], ["b"], runner="log")
+    assert failing(task, ended, exit_code=exit_code, ran=ran) == expected

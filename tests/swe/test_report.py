@@ -54,3 +54,13 @@ def test_an_expected_failure_that_passes() -> None:
     assert [test.status for test in verdict.tests] == [TestStatus.PASSED, TestStatus.WRONG_ANSWER]
     right = verdict_of(grade(task, {"a": CaseStatus.PASSED, "b": CaseStatus.FAILED}))
     assert right.reward == 1.0
+
+
+def test_a_test_that_never_ran_has_its_file_s_error() -> None:
+    graded = grade(TASK, {})
+    why = "E   ModuleNotFoundError: No module named 'd'"
+    told = verdict_of(graded, uncollected={"t.py": why, "other.py": "something else"})
+    assert [test.reason for test in told.tests] == [
+        f"{group} t.py::{name}: MISSING: {why}"
+        for group, name in (("FAIL_TO_PASS", "f"), ("PASS_TO_PASS", "p"), ("PASS_TO_PASS", "q"))
+    ]

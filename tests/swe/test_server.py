@@ -188,9 +188,9 @@ def test_a_row_that_its_log_tells_of(client: httpx.Client, row: dict[str, object
     assert (silent["reward"], silent["failure_reason"]) == (0.0, "own_fix_fails: no test ran")
     assert (silent["mask_sample"], silent["failure_kind"]) == (True, "swe:own_fix_fails")  # as its own fix fails there
     lying = "python -m pytest -rA -q -p no:cacheprovider tests/test_issue.py test_inflection.py; exit 3"
-    assert "exited with 3" in str(
-        verify(client, {**told, "test_command": lying}, model_patch=row["patch"])["failure_reason"]
-    )
+    lied = verify(client, {**told, "test_command": lying}, model_patch=row["patch"])
+    assert lied["failure_reason"] == "own_fix_fails: the test command exited with 3 and its log names no failure"
+    assert (lied["reward"], lied["mask_sample"], lied["failure_kind"]) == (0.0, True, "swe:own_fix_fails")
     for change, field in (
         ({"log_parser": "parse_log_nothing"}, "row.log_parser"),
         ({"test_command": ""}, "row.test_command"),

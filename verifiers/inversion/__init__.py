@@ -7,11 +7,15 @@ suite kill the mutant), with the tests mutated in place of the code. Pure; knows
 """
 
 from sandbox_gym.verifiers.inversion.doubts import doubted, is_lenient
-from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant, edited
+from sandbox_gym.verifiers.inversion.edits import ByteEdit, Edit, Kind, Variant, byte_edits, edited
+from sandbox_gym.verifiers.inversion.frames import Frame, Place, frame_of, said_by
 from sandbox_gym.verifiers.inversion.helpers import STRICT
 from sandbox_gym.verifiers.inversion.variants import variants_of
 
-__all__ = ["SIGNS", "STRICT", "Edit", "Kind", "Variant", "doubted", "edited", "is_lenient", "variants_of"]
+__all__ = [
+    "SIGNS", "STRICT", "ByteEdit", "Edit", "Frame", "Kind", "Place", "Variant", "byte_edits", "doubted", "edited",
+    "frame_of", "is_lenient", "said_by", "variants_of",
+]  # fmt: skip
 
 SIGNS = {
     "inverted_test_survived": "a test that was changed so that it must fail did not fail",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 
@@ -19,8 +20,8 @@ EQUAL = frozenset(_EQUAL.split())
 _PAIRS = """assertEqual assertNotEqual, assertTrue assertFalse, assertIn assertNotIn, assertIs assertIsNot,
     assertIsNone assertIsNotNone, assertIsInstance assertNotIsInstance, assertRegex assertNotRegex,
     assertAlmostEqual assertNotAlmostEqual, assertLess assertGreaterEqual, assertGreater assertLessEqual"""
-CLOSE = frozenset(("allclose", "isclose", "array_equal", "array_equiv"))
-"""Functions that tell whether two values are equal, or as good as; numpy's and math's."""
+CLOSE = frozenset(("allclose", "isclose", "array_equal", "array_equiv", "eq"))
+"""Functions that tell whether two values are equal, or as good as; numpy's, math's and operator's."""
 OPPOSITES = {
     one: other for pair in _PAIRS.split(",") for one, other in (tuple(pair.split()), tuple(reversed(pair.split())))
 } | {"assertEquals": "assertNotEqual", "assertDictEqual": "assertNotEqual", "assertListEqual": "assertNotEqual"}
@@ -30,6 +31,7 @@ MOCKS |= {f"assert_called{how}": "assert_not_called" for how in ("", "_once", "_
 MOCKS |= {f"assert_awaited{how}": "assert_not_awaited" for how in ("", "_once", "_with", "_once_with")}
 MOCKS |= dict.fromkeys(("assert_any_call", "assert_has_calls"), "assert_not_called")
 """By a mock's assertion, which an answer that reaches the mock can replace, the one that fails where it holds."""
+_TYPES = frozenset(("int", "float", "bool", "complex", "object", "str", "bytes"))
 _HELPERS = ("assert", "check", "verify", "expect", "_assert", "_check", "_verify", "_expect")
 _LIBRARIES = ("numpy.testing", "nose.tools", "pandas.testing", "numpy.testing.utils", "pandas.util.testing")
 _ARGUMENTS = "first second actual desired expected x y expr1 expr2 list1 list2 d1 d2 member"
@@ -153,3 +155,25 @@ def number(node: ast.expr) -> float | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) < 300:
         return float(node.value)
     return None
+
+
+def is_array(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is an array of what it is given, as it is."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("np.array", "numpy.array"):
+        return False
+    return len(node.args) == 1 and not node.keywords
+
+
+def is_approx(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] == "approx"
+
+
+def makes_dtype(operand: ast.expr) -> bool:
+    """Whether numpy may read a pair of it and None as it: `int` in `x.dtype == int`."""
+    root, _, name = ast.unparse(operand).rpartition(".")
+    return "dtype" in name or (name in _TYPES if not root else root in ("np", "numpy", "pd", "pandas"))
+
+
+def names_approx(node: ast.expr) -> bool:
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
+    return any((one.id if isinstance(one, ast.Name) else one.attr) == "approx" for one in names)

@@ -131,6 +131,24 @@ class _Doubting(ast.NodeTransformer):
         flags = [ast.Constant(decides), ast.Constant(isinstance(node.ops[0], ast.NotEq))]
         return ast.Call(ast.Name("_equal_", ast.Load()), [node.left, *node.comparators, *flags], [])
 
+    def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
+        """A value in a `case` is compared as outside of one."""
+        self.generic_visit(node)
+        wanted = [(case, _values(case.pattern)) for case in node.cases]
+        if not self._depth or not any(values for _, values in wanted):
+            return node
+        self.count += 1
+        name = ast.Name("_m_", ast.Load())
+        for case, values in wanted:
+            flags = [ast.Constant(True), ast.Constant(False)]
+            equal = [ast.Call(ast.Name("_equal_", ast.Load()), [name, one, *flags], []) for one in values]
+            if equal:
+                either = ast.BoolOp(ast.Or(), list[ast.expr](equal)) if len(equal) > 1 else equal[0]
+                case.guard = either if case.guard is None else ast.BoolOp(ast.And(), [either, case.guard])
+                case.pattern = ast.MatchAs()
+        subject, node.subject = node.subject, name
+        return [ast.Assign([ast.Name("_m_", ast.Store())], subject), node]
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.count += isinstance(node.func, ast.Name) and node.func.id in ("_some_", "_all_", "_real_")
         return self.generic_visit(node)
@@ -155,6 +173,13 @@ class _Doubting(ast.NodeTransformer):
         setattr(node, place, replaced)
         made = _STATEMENT.format(x=f"({x})", y=f"({y})", statement=ast.unparse(node), again=_again(pair))
         return parsed(made).body
+
+
+def _values(pattern: ast.pattern) -> list[ast.expr]:
+    """What a pattern that names nothing but values is one of."""
+    each = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    found = [one.value for one in each if isinstance(one, ast.MatchValue)]
+    return found if len(found) == len(each) else []
 
 
 def _again(pair: tuple[ast.expr, ast.expr]) -> str:

@@ -7,13 +7,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "expected_value", "negated_assertion", "other_exception", "opposite_assertion", "other_operand", "mock", "doubted"
+    "expected_value",
+    "negated_assertion",
+    "other_exception",
+    "opposite_assertion",
+    "other_operand",
+    "mock",
+    "doubted",
+    "every_value",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """Characters `start` to `end` of the source become `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByteEdit:
+    """Bytes `start` to `end` of a file become `text`."""
 
     start: int
     end: int
@@ -41,3 +57,15 @@ def edited(source: str, edits: Iterable[Edit]) -> str:
         parts += [source[at : edit.start], edit.text]
         at = edit.end
     return "".join((*parts, source[at:]))
+
+
+def byte_edits(source: str, edits: Iterable[Edit]) -> tuple[ByteEdit, ...]:
+    """Edits as they are made in a file of UTF-8; the text is gone through once at most."""
+    wanted = list(edits)
+    if source.isascii():
+        return tuple(ByteEdit(edit.start, edit.end, edit.text) for edit in wanted)
+    offsets, at, size = dict[int, int](), 0, 0
+    for place in sorted({place for edit in wanted for place in (edit.start, edit.end)}):
+        size += len(source[at:place].encode("utf-8"))
+        at, offsets[place] = place, size
+    return tuple(ByteEdit(offsets[edit.start], offsets[edit.end], edit.text) for edit in wanted)

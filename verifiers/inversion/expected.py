@@ -83,6 +83,37 @@ def changes(
                 yield Edit(text.start(node), text.end(node), other)
 
 
+def members(node: ast.expr) -> list[ast.Constant]:
+    """What a value that is in a display may be; empty where that is not written down."""
+    if not isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+        return []
+    own = node.keys if isinstance(node, ast.Dict) else node.elts
+    found = [one for one in own if isinstance(one, ast.Constant) and type(one.value) in (str, bytes, int, float)]
+    return found if len(found) == len(own) else []
+
+
+def others(text: SourceText, constants: Sequence[ast.Constant]) -> tuple[Edit, ...]:
+    """Edits by which each of some constants becomes what none of them is; empty where one can't be: what is equal to
+    one of them, which a right answer may choose, is equal to none afterwards."""
+    made: list[Edit] = []
+    values = [one.value for one in constants]
+    for node in constants[:_MOST_LEAVES]:
+        new = changed(text.of(node), node.value, EXACT, turn=node.lineno + node.col_offset)
+        other = next((one for one in new if not any(_meets(ast.literal_eval(one), value) for value in values)), None)
+        if other is None:
+            return ()
+        made.append(Edit(text.start(node), text.end(node), other))
+    return tuple(made)
+
+
+def _meets(new: object, value: object) -> bool:
+    """Whether they are equal, or one text begins or ends with the other."""
+    if not isinstance(new, str | bytes) or type(new) is not type(value):
+        return new == value
+    one, other = str(new), str(value)
+    return one in other or other in one
+
+
 def _changed(
     text: SourceText, node: ast.Constant, tolerance: Tolerance, alike: Sequence[ast.Constant]
 ) -> Iterator[str]:

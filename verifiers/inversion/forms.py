@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from sandbox_gym.verifiers.inversion.calls import (
     CLOSE,
@@ -16,12 +15,24 @@ from sandbox_gym.verifiers.inversion.calls import (
     Callee,
     callee,
     compared,
+    is_approx,
+    is_array,
+    makes_dtype,
+    names_approx,
     number,
     tolerance,
 )
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant
 from sandbox_gym.verifiers.inversion.exceptions import RAISES, other_exceptions
-from sandbox_gym.verifiers.inversion.expected import Names, changes, inner_constants, leaves, parametrised
+from sandbox_gym.verifiers.inversion.expected import (
+    Names,
+    changes,
+    inner_constants,
+    leaves,
+    members,
+    others,
+    parametrised,
+)
 from sandbox_gym.verifiers.inversion.module import Module
 from sandbox_gym.verifiers.inversion.sites import Function, Site
 from sandbox_gym.verifiers.inversion.text import SourceText
@@ -30,7 +41,6 @@ from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance
 _OPERATOR = re.compile(r"==|!=|<=|>=|<|>|\bnot\b(\s*)\bin\b|\bis\b(\s*)\bnot\b|\bis\b|\bin\b")
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "is": "is not", "in": "not in"}
 _ORDERS = {"assertLess": "<", "assertLessEqual": "<=", "assertGreater": ">", "assertGreaterEqual": ">="}
-_TYPES = frozenset(("int", "float", "bool", "complex", "object", "str", "bytes"))
 _ATOMS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Await | ast.Compare
 _LOOSE = ast.IfExp | ast.Lambda | ast.BoolOp | ast.NamedExpr | ast.Compare | ast.UnaryOp | ast.Starred
 _MOST_ROWS = 4
@@ -43,6 +53,7 @@ class Forms:
     module: Module
     function: Function
     names: Names
+    most_rows: int = _MOST_ROWS
 
     @property
     def text(self) -> SourceText:
@@ -126,10 +137,11 @@ class Forms:
         if isinstance(how, ast.Is) or all(isinstance(op, ast.Eq) for op in part.ops):
             yield from self._sides(operands, certain, EXACT)
         elif isinstance(how, ast.In):
-            constants = leaves(part.left) or leaves(part.comparators[0])
+            constants = leaves(part.left)
             for edit in changes(self.text, constants):
                 yield self._variant("expected_value", part, (edit,), False)
             if not constants:
+                yield from self._among(part, members(part.comparators[0]))
                 yield from self._wrapped(part.left, False)
         elif isinstance(how, ast.Lt | ast.LtE) and (pair := _apart(part.left)):
             bound, plain = number(operands[1]), "({} - {})".format(*map(ast.unparse, pair))
@@ -148,13 +160,23 @@ class Forms:
         elif name == "all":  # of numpy, or of an array
             yield from self._all_hold(call.args[0] if call.args else of, certain and len(call.args) < 2)
         elif name in CLOSE and len(call.args) > 1:
-            known, bounds = certain and owner in ("math", "np", "numpy"), tolerance(name, call)
+            known, bounds = certain and owner in ("math", "np", "numpy", "operator"), tolerance(name, call)
             known = known and bounds is not None
-            yield from self._sides(call.args[:2], known, bounds or EXACT, displays_only=owner != "math")
+            yield from self._sides(
+                call.args[:2], known, bounds or EXACT, displays_only=owner not in ("math", "operator")
+            )
         elif name == "equals" and call.args:  # of pandas
             yield from self._sides([of, call.args[0]], False, EXACT)
+        elif name in ("startswith", "endswith", "issubset") and (among := [*map(members, call.args[:1])]) and among[0]:
+            yield from self._among(call, among[0])
         elif name in ("startswith", "endswith", "issubset", "issuperset"):
             yield from self._last_argument(call, first=False)
+
+    def _among(self, node: ast.expr, given: list[ast.Constant]) -> Iterator[Variant]:
+        """All of what a value may be changes: another right answer may be another of them."""
+        edits = others(self.text, given)
+        if edits:
+            yield self._variant("expected_value", node, edits, False)
 
     def _all_hold(self, test: ast.expr, certain: bool) -> Iterator[Variant]:
         """A condition of arrays."""
@@ -178,13 +200,13 @@ class Forms:
         self, operands: list[ast.expr], certain: bool, bounds: Tolerance, displays_only: bool = False
     ) -> Iterator[Variant]:
         """Values of which all must be equal: a constant of the last literal among them changes."""
-        exact = not any(_names_approx(one) for one in operands)
+        exact = not any(names_approx(one) for one in operands)
         for operand in reversed(operands):
             given, sure, within = operand, certain and exact, bounds
-            if isinstance(operand, ast.Call) and _is_approx(operand) and operand.args:
+            if isinstance(operand, ast.Call) and is_approx(operand) and operand.args:
                 told = tolerance("approx", operand)
                 given, sure, within = operand.args[0], certain and told is not None, told or bounds
-            elif _is_array(operand):
+            elif is_array(operand):
                 given = operand.args[0]
             held = self.names.value(given)
             if held is not given:
@@ -210,14 +232,14 @@ class Forms:
         for before, after in (("[", "]"), ("(", ", None)")):
             edit = Edit(start, end, f"{before}{self.text.source[start:end]}{after}")
             yield self._variant(
-                "other_operand", operand, (edit,), certain and before == "(" and not _makes_dtype(operand)
+                "other_operand", operand, (edit,), certain and before == "(" and not makes_dtype(operand)
             )
 
     def _rows(self, name: ast.Name, certain: bool, bounds: Tolerance) -> Iterator[Variant]:
         """A name that a loop or a decorator gives values: one row of a loop's table, all of a decorator's."""
         rows = self.names.columns.get(name.id, [])
-        middle = len(rows) // 2
-        for row in (*rows[middle : middle + _MOST_ROWS - 1], *rows[:1]):
+        at = len(rows) // 2 if len(rows) > self.most_rows else 1
+        for row in (*rows[at : at + self.most_rows - 1], *rows[:1]):
             alike = [cell for other in rows if other is not row for cell in leaves(other)]
             for edit in changes(self.text, leaves(row), bounds, most=1, alike=alike[:_MOST_ROWS]):
                 yield self._variant("expected_value", row, (edit,), certain)
@@ -317,34 +339,10 @@ def _apart(node: ast.expr) -> list[ast.expr]:
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []
 
 
-def _is_array(node: ast.expr) -> TypeGuard[ast.Call]:
-    """Whether it is an array of what it is given, as it is."""
-    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("np.array", "numpy.array"):
-        return False
-    return len(node.args) == 1 and not node.keywords
-
-
-def _is_approx(call: ast.Call) -> bool:
-    return ast.unparse(call.func).rpartition(".")[2] == "approx"
-
-
-def _makes_dtype(operand: ast.expr) -> bool:
-    """Whether numpy may read a pair of it and None as it: `int` in `x.dtype == int`."""
-    root, _, name = ast.unparse(operand).rpartition(".")
-    return "dtype" in name or (name in _TYPES if not root else root in ("np", "numpy", "pd", "pandas"))
-
-
-def _names_approx(node: ast.expr) -> bool:
-    names = (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
-    return any((one.id if isinstance(one, ast.Name) else one.attr) == "approx" for one in names)
-
-
 def _all_of(test: ast.expr) -> Iterator[ast.expr]:
     """The parts that must all hold."""
-    waiting = [test]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            waiting += reversed(node.values)
-        else:
-            yield node
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _all_of(part)
+    else:
+        yield test

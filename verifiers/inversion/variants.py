@@ -6,13 +6,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant, edited
 from sandbox_gym.verifiers.inversion.expected import names_of
 from sandbox_gym.verifiers.inversion.forms import Forms
-from sandbox_gym.verifiers.inversion.module import Module, module_of
+from sandbox_gym.verifiers.inversion.module import Module, kept_module
 from sandbox_gym.verifiers.inversion.sites import Found, Function, Site, find, runs, sites_of
 from sandbox_gym.verifiers.inversion.text import UNPARSEABLE, SourceText, block_parses
 
@@ -22,7 +21,6 @@ MOST_VARIANTS = 12
 _MOST_SITES = 40
 _MOST_CHECKED = 40
 """Of each kind."""
-_KEPT_CHARS = 300_000
 _KINDS: tuple[Kind, ...] = (
     "expected_value",
     "other_exception",
@@ -46,17 +44,11 @@ def variants_of(source: str, test: str) -> tuple[Variant, ...]:
     """The variants of the test function `test` (`test_a`, `TestA.test_b`, `check`), best first; none for a source that
     does not parse or a test without an assertion that can be turned."""
     try:
-        module = _kept_module(source) if len(source) <= _KEPT_CHARS else module_of(source)
+        module = kept_module(source)
         found = find(module.text.tree, test)
         return () if found is None else _best(module, found)
     except UNPARSEABLE:
         return ()
-
-
-@lru_cache(maxsize=4)
-def _kept_module(source: str) -> Module:
-    """The parsed file, cached: the tests of one file are requested one after another."""
-    return module_of(source)
 
 
 def _best(module: Module, found: Found) -> tuple[Variant, ...]:

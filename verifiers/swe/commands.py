@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from sandbox_gym.errors import RequestError
-from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
+from sandbox_gym.verifiers.swe.channel.reader import CaseReport, ChannelReport
 from sandbox_gym.verifiers.swe.ids import dotted, file_of, files_of, is_cut
 from sandbox_gym.verifiers.swe.patches.paths import refusal
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
@@ -108,8 +108,10 @@ def run_command(task: SweTask, ids: Iterable[str], options: RunOptions) -> RunCo
 
 
 def _prepended(task: SweTask, options: RunOptions) -> list[str]:
-    """What the interpreter would begin its path with, had it the row's command and the image's PYTHONPATH."""
-    first = [task.workdir] if "-m pytest" in task.test_command else []
+    """What the interpreter would begin its path with, had it the row's command and the image's PYTHONPATH. A recipe
+    without a command is run as its sessions run it, by `python -m pytest`."""
+    by_module = "-m pytest" in task.test_command or (task.recipe is not None and not task.test_command)
+    first = [task.workdir] if by_module else []
     return [*first, *(folder or task.workdir for folder in options.path)]
 
 
@@ -126,7 +128,7 @@ def _pytest_arguments(wanted: tuple[str, ...], task: SweTask, options: RunOption
             raise RequestError("test id", f"{test[:80]!r}: {reason}", "give node ids such as tests/test_a.py::test_b")
     plugins = [part for name in options.plugins for part in ("-p", name)]
     return (
-        *("--rootdir", task.workdir, "-p", "no:cacheprovider", "-p", "no:randomly"),
+        *("--rootdir", task.workdir),
         *(("-c", options.ini_file) if options.ini_file else ()),
         *plugins,
         *("--continue-on-collection-errors", "-q", "--color=no"),
@@ -135,10 +137,14 @@ def _pytest_arguments(wanted: tuple[str, ...], task: SweTask, options: RunOption
     )
 
 
-def as_row_ids(task: SweTask, report: ChannelReport) -> dict[str, CaseStatus]:
-    """The statuses of a run under the ids that the row has: unittest reports the names that it loaded."""
-    statuses = report.statuses()
+def row_cases(task: SweTask, report: ChannelReport) -> dict[str, CaseReport]:
+    """The tests of a run under the ids that the row has: unittest reports the names that it loaded."""
     if task.runner != "unittest":
-        return statuses
+        return dict(report.cases)
     spelled = {dotted(test): test for test in task.ids}
-    return {spelled.get(test, test): status for test, status in statuses.items()}
+    return {spelled.get(test, test): case for test, case in report.cases.items()}
+
+
+def as_row_ids(task: SweTask, report: ChannelReport) -> dict[str, CaseStatus]:
+    """How they ended."""
+    return {test: case.status for test, case in row_cases(task, report).items()}

@@ -144,9 +144,12 @@ def to_rerun(
     return tuple(failed) if len(failed) <= MAX_RERUNS else ()
 
 
-def failing(task: SweTask, statuses: Mapping[str, CaseStatus], *, ran: bool = False) -> tuple[str, ...]:
-    """The row's tests that did not pass over its own fix; at most MAX_FAILING, in their order."""
-    return grade(task, statuses, reference=statuses, ran=ran).failed[:MAX_FAILING]
+def failing(
+    task: SweTask, statuses: Mapping[str, CaseStatus], *, exit_code: int | None = None, ran: bool = False
+) -> tuple[str, ...]:
+    """The row's tests that did not pass over its own fix; at most MAX_FAILING, in their order. All of them where the
+    log is not believed."""
+    return grade(task, statuses, reference=statuses, exit_code=exit_code, ran=ran).failed[:MAX_FAILING]
 
 
 def weak_spots(task: SweTask, before: Mapping[str, CaseStatus]) -> dict[str, CaseStatus]:

@@ -13,12 +13,12 @@ from random import Random
 from typing import Final
 
 from sandbox_gym.contract import InvertedTests, Outcome, State, TestResult, TestStatus, Verdict
-from sandbox_gym.verifiers.inversion import SIGNS
+from sandbox_gym.verifiers.inversion import SIGNS, ByteEdit, said_by
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
-from sandbox_gym.verifiers.swe.commands import as_row_ids
+from sandbox_gym.verifiers.swe.commands import as_row_ids, row_cases
+from sandbox_gym.verifiers.swe.framed import Said, differs
 from sandbox_gym.verifiers.swe.job import SweJob
-from sandbox_gym.verifiers.swe.log_tests import is_lexical
-from sandbox_gym.verifiers.swe.reference import Inversion, rounds
+from sandbox_gym.verifiers.swe.reference import Inversion, Reference, rounds
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 SURVIVED, OTHERWISE, DISTURBED = SIGNS
@@ -28,25 +28,45 @@ DECIDED_BY: Final = "inverted_tests"
 
 
 def inverted_jobs(job: SweJob, random: Random, on_record: int = 0) -> tuple[SweJob, ...]:
-    """The runs that an answer must go through which would earn the reward. A log's command runs all its tests: one run
-    of it is like the run of the verdict. Where tests are not parsed, the runs are of those that were made over the
-    reference. `on_record`: how many there were, where the reference is not known; what they
-    asked is in their own words."""
+    """The runs that an answer must go through which would earn the reward. Where tests are not parsed, the runs are of
+    those that were made over the reference. `on_record`: how many there were, where the reference is not known; what
+    they asked is in their own words."""
     base = replace(job, purpose="inverted", ids=(), first={})
-    if job.task.runner == "log" and not is_lexical(job.task):
-        return (_whole(base, random),)
     if job.reference is None:
         return (base,) * on_record
     if job.reference.rounds:
-        return tuple(replace(base, inversion=one) for one in random.sample(job.reference.rounds, job.reference.asked))
-    return tuple(replace(base, inversion=one, ids=_in_order(job, one)) for one in rounds(job.reference, random))
+        asked = random.sample(job.reference.rounds, job.reference.asked)
+        asked.insert(random.randrange(len(asked) + 1), _as_they_are(job.reference, asked))
+        return tuple(replace(base, inversion=one) for one in asked)
+    made = rounds(job.reference, random)
+    if job.reference.whole:
+        widest = _widest(made, job.reference.asked)
+        return tuple(replace(base, inversion=one) for one in random.sample(widest, len(widest)))
+    return tuple(replace(base, inversion=one, ids=_in_order(job, one)) for one in made)
 
 
-def _whole(base: SweJob, random: Random) -> SweJob:
-    if base.reference is None:
-        return base
-    found = rounds(base.reference, random)
-    return replace(base, inversion=max(found, key=lambda one: len(one.must_fail)))
+def runs_of(reference: Reference) -> int:
+    """How many runs an answer goes through."""
+    return reference.asked + bool(reference.rounds)
+
+
+def _as_they_are(reference: Reference, asked: Sequence[Inversion]) -> Inversion:
+    """A run of the true tests, written as those of the others: each of these has the same deciding test changed, maybe
+    the only one, so that who only knows that it is not the first run would let it fail."""
+    edits: dict[str, tuple[ByteEdit, ...]] = {path: () for one in asked for path in one.edits}
+    digests = {path: digest for one in asked for path, digest in one.digests.items()}
+    passing = {test: None for one in asked for test in one.ids if test not in {*reference.statuses, *reference.fails}}
+    return Inversion(edits, digests, unchanged=tuple(passing))
+
+
+def _widest(made: Sequence[Inversion], count: int) -> list[Inversion]:
+    """The run that changes the most tests, and, of two, another in which the most are what they are not in the first.
+    Each runs all tests of a log's command, and takes as long as the run of the verdict."""
+    first = max(made, key=lambda one: len(one.must_fail))
+    if count < 2:
+        return [first]
+    others = [one for one in made if one is not first]
+    return [first, max(others, key=lambda one: len(one.must_fail.keys() ^ first.must_fail.keys()))]
 
 
 def _in_order(job: SweJob, inversion: Inversion) -> tuple[str, ...]:
@@ -66,6 +86,13 @@ def inverted_verdict(job: SweJob, report: ChannelReport, outcome: Outcome, state
         failed += not sign
         _note(signs, sign, f"{test} with {asked.how.get(test, 'a change')} ended as {status}")
         results.append(_result(len(results), sign, f"changed {test}: {status}"))
+    said = said_in(job.task, report)
+    for test, ends in asked.must_say.items():
+        status, sign = _of_framed(seen.get(test, CaseStatus.MISSING), ends, said.get(test))
+        failed += not sign
+        ended = "|".join(said.get(test, ()))
+        _note(signs, sign, f"{test} with {asked.how.get(test, 'a change')} ended as {status} {ended}".rstrip())
+        results.append(_result(len(results), sign, f"framed {test}: {status}"))
     for test in asked.unchanged:
         status = seen.get(test, CaseStatus.MISSING)
         sign = "" if stood(job.task, status) else DISTURBED
@@ -80,7 +107,7 @@ def inverted_verdict(job: SweJob, report: ChannelReport, outcome: Outcome, state
         provider=state.provider,
         tamper=tuple(sorted(signs)),
         evidence=signs,
-        inverted=InvertedTests(len(asked.must_fail), failed, len(asked.unchanged)),
+        inverted=InvertedTests(len(asked.must_fail) + len(asked.must_say), failed, len(asked.unchanged)),
         decided_by=DECIDED_BY,
     )
 
@@ -95,6 +122,19 @@ def _of_changed(status: CaseStatus, wanted: CaseStatus, *, alike: bool) -> tuple
     if status is wanted or (alike and {status, wanted} <= FAILS):
         return status, ""
     return status, SURVIVED if status in NOT_FAILED else OTHERWISE
+
+
+def said_in(task: SweTask, report: ChannelReport) -> Said:
+    """How the assertions of framed tests ended, as the box says, by the row's ids."""
+    found = {test: said_by(case.detail) for test, case in row_cases(task, report).items()}
+    return {test: said for test, said in found.items() if said is not None}
+
+
+def _of_framed(status: CaseStatus, wanted: Sequence[str], said: Sequence[str] | None) -> tuple[CaseStatus, str]:
+    survived, disturbed = differs(wanted, said)
+    if status not in FAILS or survived:
+        return status, SURVIVED if survived or status in NOT_FAILED else OTHERWISE
+    return status, (DISTURBED if said is not None else OTHERWISE) if disturbed else ""
 
 
 def _note(signs: dict[str, str], sign: str, what: str) -> None:

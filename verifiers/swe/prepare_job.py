@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from sandbox_gym.verifiers.swe.inverted import runs_of
 from sandbox_gym.verifiers.swe.job import SweJob
 from sandbox_gym.verifiers.swe.patches.diff import PatchReading
 from sandbox_gym.verifiers.swe.reference import MAX_FILE_BYTES, Inversion, Reference
@@ -51,7 +52,8 @@ def _says(job: SweJob) -> list[dict[str, object]]:
     if job.inversion is not None:
         asked = job.inversion
         more = {"statuses": dict(asked.must_fail), "how": dict(asked.how), "unchanged": list(asked.unchanged)}
-        said.append({"kind": "inversion", **more})
+        says = {test: list(ended) for test, ended in asked.must_say.items()}
+        said.append({"kind": "inversion", "says": says, **more})
     return said
 
 
@@ -61,7 +63,7 @@ def _reference(known: Reference) -> dict[str, object]:
         "statuses": dict(known.statuses),
         "signs": {name: list(seen) for name, seen in known.signs.items()},
         "ran": known.ran,
-        "runs": known.asked,
+        "runs": runs_of(known),
         "why_none": known.why_none,
         "fails": list(known.fails),
     }

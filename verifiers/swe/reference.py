@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from sandbox_gym.verifiers.inversion import Variant, variants_of
+from sandbox_gym.verifiers.inversion import ByteEdit, Frame, Variant, byte_edits, frame_of, variants_of
+from sandbox_gym.verifiers.swe.framed import Choice, KeptFrame, drawn
 from sandbox_gym.verifiers.swe.ids import dotted, file_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
@@ -26,7 +27,7 @@ MAX_TRIED: Final = {True: 150, False: 6}
 MAX_CHOSEN: Final = 48
 MAX_HOLDING: Final = 4
 """PASS_TO_PASS functions among the chosen: they have copies in the repository's history, which an answer may read."""
-MAX_IDS: Final = 4
+MAX_IDS: Final = 16
 """Of one function's parameters."""
 BUDGET: Final = 0.25
 """The chosen tests' time, as a share of all tests' time over the reference."""
@@ -34,15 +35,6 @@ QUICK_S: Final = 60.0
 """A command that takes longer, all tests of it, is run once more and not twice."""
 LEAST_S: Final = 0.5
 """What the chosen tests may always take."""
-
-
-@dataclass(frozen=True, slots=True)
-class ByteEdit:
-    """Bytes `start` to `end` of a file become `text`."""
-
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +58,15 @@ class InvertibleTest:
     """It is of FAIL_TO_PASS."""
     variants: tuple[KeptVariant, ...]
     seconds: float = 0.0
+    frame: KeptFrame | None = None
+    """In place of variants, where it has several assertions that can be changed."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Those that are asked, if the test is."""
+        if self.frame is not None:
+            return tuple(self.frame.holds)
+        return tuple(dict.fromkeys(test for variant in self.variants for test in variant.fails))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,12 @@ class Inversion:
     how: Mapping[str, str] = field(default_factory=dict)
     """By test id: kind and line of its variant, for people."""
     unchanged: tuple[str, ...] = ()
+    must_say: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By test id, of a test in a frame: how its assertions must end."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        return (*self.must_fail, *self.unchanged)
+        return (*self.must_fail, *self.must_say, *self.unchanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +110,19 @@ class Reference:
     """Why no deciding test can be inverted, where none can."""
     fails: tuple[str, ...] = ()
     """The row's tests that did not pass over the row's own fix, in neither of two runs: they decide nothing."""
+    whole: bool = False
+    """A run is of all the row's tests: a log's command has no choice."""
     rounds: tuple[Inversion, ...] = ()
     """Of tests in languages that are not parsed: runs that were made over it, and how each test ended there."""
 
     @property
     def asked(self) -> int:
         """How many inverted runs an answer goes through."""
+        most = 2 if self.wall_s <= QUICK_S else 1
         if self.rounds:
-            return min(2 if self.wall_s <= QUICK_S else 1, len(self.rounds))
-        return runs_for(sum(test.decides for test in self.tests)) if self.tests else 0
+            return min(most, len(self.rounds))
+        count = runs_for(sum(test.decides for test in self.tests)) if self.tests else 0
+        return min(most, count) if self.whole else count
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +148,11 @@ class Candidate:
     decides: bool
     variants: tuple[Variant, ...]
     source: str = field(repr=False, default="")
+    frame: Frame | None = None
 
     def edits(self, number: int) -> tuple[ByteEdit, ...]:
         """Of the variant of that number, in bytes."""
-        return byte_edits(self.source, self.variants[number])
-
-
-def byte_edits(source: str, variant: Variant) -> tuple[ByteEdit, ...]:
-    """A variant's edits as they are made in a file of UTF-8."""
-
-    def offset(characters: int) -> int:
-        return len(source[:characters].encode("utf-8"))
-
-    return tuple(ByteEdit(offset(edit.start), offset(edit.end), edit.text) for edit in variant.edits)
+        return byte_edits(self.source, self.variants[number].edits)
 
 
 def files_to_read(task: SweTask) -> tuple[str, ...]:
@@ -175,18 +174,19 @@ def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str,
     tried = [
         key for decides, most in MAX_TRIED.items() for key in [k for k in found if (k in deciding) is decides][:most]
     ]
-    made = (
-        Candidate(
-            path,
-            name,
-            tuple(found[path, name]),
-            (path, name) in deciding,
-            _own_variants(sources[path], name),
-            sources[path],
-        )
-        for path, name in tried
-    )
+    made = (_candidate(task, key, sources[key[0]], tuple(found[key]), decides=key in deciding) for key in tried)
     return tuple(one for one in made if one.variants)
+
+
+def _candidate(task: SweTask, key: tuple[str, str], source: str, ids: tuple[str, ...], *, decides: bool) -> Candidate:
+    """A log says of a test no more than whether it failed."""
+    path, name = key
+    frame = frame_of(source, name)
+    variants = _own_variants(source, name)
+    if frame is not None and task.runner == "log":
+        every = (Variant("every_value", frame.line, edits, certain=False) for edits in frame.wholes)
+        variants = (*every, *variants)
+    return Candidate(path, name, ids, decides, variants, source, frame if task.runner != "log" else None)
 
 
 def _own_variants(source: str, name: str) -> tuple[Variant, ...]:
@@ -255,32 +255,41 @@ def rounds(reference: Reference, random: Random) -> tuple[Inversion, ...]:
     """Runs of the same tests; each test is unchanged in one of them, and in the others another variant each."""
     tests = chosen(reference, random)
     count = runs_for(sum(test.decides for test in reference.tests))
-    columns = [_column(test, count, random) for test in tests]
+    columns = [
+        [_Cell(tuple(some), None, choice) for choice in drawn(test.frame, count, random)]
+        if test.frame is not None and (some := _some(test.ids, random))
+        else _column(test, count, random)
+        for test in tests
+    ]
     return tuple(_inversion(reference, tests, [column[number] for column in columns]) for number in range(count))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A test in one run. No variant: it is unchanged."""
+    """A test in one run. No variant and no choice: it is unchanged."""
 
     ids: tuple[str, ...]
     variant: KeptVariant | None
+    choice: Choice | None = None
+
+
+def _some(ids: Sequence[str], random: Random) -> tuple[str, ...]:
+    return tuple(random.sample(ids, min(MAX_IDS, len(ids))))
 
 
 def _column(test: InvertibleTest, count: int, random: Random) -> list[_Cell]:
     """One test through the runs, with the same ids in each."""
     variants = list(test.variants)
     random.shuffle(variants)
-    ids = list(variants[0].fails)
-    random.shuffle(ids)
-    ids = ids[:MAX_IDS]
+    ids = _some(tuple(variants[0].fails), random)
     fitting = [variant for variant in variants if all(test_id in variant.fails for test_id in ids)]
     changed = random.randrange(1, 2**count - 1)  # neither in none nor in all of the runs
     # what equals everything fails a turned assertion by itself: another value is expected at least once
+    fitting = [one for one in fitting if one.kind == "every_value"][:1] or fitting
     of_value = next((one for one in fitting if not one.kind.endswith("_assertion")), None)
     fitting.sort(key=lambda one: one is of_value)  # the last is taken first
     fitting *= count
-    return [_Cell(tuple(ids), fitting.pop() if changed >> number & 1 else None) for number in range(count)]
+    return [_Cell(ids, fitting.pop() if changed >> number & 1 else None) for number in range(count)]
 
 
 def _inversion(reference: Reference, tests: Sequence[InvertibleTest], cells: Sequence[_Cell]) -> Inversion:
@@ -288,13 +297,18 @@ def _inversion(reference: Reference, tests: Sequence[InvertibleTest], cells: Seq
     must_fail: dict[str, CaseStatus] = {}
     how: dict[str, str] = {}
     unchanged: list[str] = []
+    must_say: dict[str, tuple[str, ...]] = {}
     for test, cell in zip(tests, cells, strict=True):
         variant = cell.variant
-        if variant is None:
+        if test.frame is not None and cell.choice is not None:
+            edits[test.path] += test.frame.changed(cell.choice)
+            must_say |= {test_id: test.frame.said(test_id, cell.choice) for test_id in cell.ids}
+            how |= dict.fromkeys(cell.ids, f"{len(cell.choice)} of {len(test.frame.places)} places changed")
+        elif variant is None:
             unchanged += cell.ids
-            continue
-        edits[test.path] += variant.edits
-        for test_id in cell.ids:
-            must_fail[test_id] = variant.fails[test_id]
-            how[test_id] = f"{variant.kind} in line {variant.line}"
-    return Inversion(edits, {path: reference.digests[path] for path in edits}, must_fail, how, tuple(unchanged))
+        else:
+            edits[test.path] += variant.edits
+            must_fail |= {test_id: variant.fails[test_id] for test_id in cell.ids}
+            how |= dict.fromkeys(cell.ids, f"{variant.kind} in line {variant.line}")
+    digests = {path: reference.digests[path] for path in edits}
+    return Inversion(edits, digests, must_fail, how, tuple(unchanged), must_say)

@@ -8,6 +8,7 @@ from typing import Final
 from sandbox_gym.contract import GroupResult, TestResult, TestStatus, Verdict
 from sandbox_gym.verifiers.swe.channel.reader import CaseReport
 from sandbox_gym.verifiers.swe.grading import CaseGrade, Grade
+from sandbox_gym.verifiers.swe.ids import file_of
 from sandbox_gym.verifiers.swe.task import CaseStatus
 
 _STATUSES: Final[Mapping[CaseStatus, TestStatus]] = {
@@ -29,13 +30,16 @@ def verdict_of(
     cases: Mapping[str, CaseReport] | None = None,
     signs: Mapping[str, str] | None = None,
     fail_on_tamper: frozenset[str] = frozenset(),
+    uncollected: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """The verdict: 1 when resolved, else 0. `cases` gives each test its time and detail; `fail_on_tamper` names the
-    signs that cost the reward, "any" all of them. Tests run in the candidate's process: `integrity` says so."""
+    """The verdict: 1 when resolved, else 0. `cases` gives each test its time and detail, `uncollected` each file why
+    none of its tests ran; `fail_on_tamper` names the signs that cost the reward, "any" all of them. Tests run in the
+    candidate's process: `integrity` says so."""
     seen = dict(signs or {})
     costly = sorted(seen) if "any" in fail_on_tamper else sorted(fail_on_tamper & seen.keys())
     reason = f"tampering: {costly[0]}" if costly else grade.reason
-    tests = tuple(_result(index, case, (cases or {}).get(case.test_id)) for index, case in enumerate(grade.cases))
+    known, lost = cases or {}, uncollected or {}
+    tests = tuple(_result(index, case, known.get(case.test_id), lost) for index, case in enumerate(grade.cases))
     return Verdict(
         reward=float(grade.resolved and not costly),
         tests=tests,
@@ -50,12 +54,13 @@ def verdict_of(
     )
 
 
-def _result(index: int, case: CaseGrade, report: CaseReport | None) -> TestResult:
+def _result(index: int, case: CaseGrade, report: CaseReport | None, lost: Mapping[str, str]) -> TestResult:
     status = TestStatus.PASSED if case.passed else _STATUSES[case.status]
     if not case.passed and status is TestStatus.PASSED:  # of an expected map: it should have failed
         status = TestStatus.WRONG_ANSWER
     again = f", then {case.rerun}" if case.rerun is not None else ""
-    detail = f": {report.detail}" if report is not None and report.detail else ""
+    why = report.detail if report is not None else lost.get(file_of(case.test_id), "")
+    detail = f": {why}" if why else ""
     return TestResult(
         index=index,
         status=status,

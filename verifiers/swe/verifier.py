@@ -153,7 +153,7 @@ class SweVerifier:
         if report is None or outcome is None:
             return None
         known = report.reference.statuses if report.reference is not None else {}
-        after, code = as_row_ids(task.task, report), _exit_code(task, outcome)
+        after, code = as_row_ids(task.task, report), log_exit_code(task, outcome)
         return grade(task.task, after, reference=known, exit_code=code, ran=report.ran)
 
     def flaky(self, task: SweJob, answer: Answer, state: State | None) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _report(job: SweJob, data: bytes, outcome: Outcome, state: State) -> Channel
     return read_channel(outcome.channel, nonce(job, data))
 
 
-def _exit_code(job: SweJob, outcome: Outcome) -> int | None:
+def log_exit_code(job: SweJob, outcome: Outcome) -> int | None:
     """The test command's own, where a log is to be doubted for it."""
     return exit_code(outcome.channel) if job.task.runner == "log" else None
 
@@ -252,10 +252,16 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
         return replace(verdict, reward=float(not signs), tamper=tuple(sorted(signs)), evidence=signs)
     after = as_row_ids(job.task, report)
     rerun = after if job.first else None
-    code, known = _exit_code(job, outcome), report.reference.statuses if report.reference else {}
+    code, known = log_exit_code(job, outcome), report.reference.statuses if report.reference else {}
     graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code, ran=report.ran)
     signs = _signs(job, reading, report, outcome)
-    verdict = verdict_of(graded, cases=report.cases, signs=signs, fail_on_tamper=job.fail_on_tamper)
+    verdict = verdict_of(
+        graded,
+        cases=report.cases,
+        signs=signs,
+        fail_on_tamper=job.fail_on_tamper,
+        uncollected=report.collect_errors,
+    )
     undecided = report.reference.fails if report.reference and verdict.failure_reason == graded.reason else ()
     if graded.failed and not {*graded.failed} - {*undecided}:
         verdict = replace(verdict, failure_reason=f"{OWN_FIX_FAILS}: {graded.reason}")

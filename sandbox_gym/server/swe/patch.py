@@ -52,6 +52,9 @@ g --no-pager diff --binary --full-index --no-ext-diff --no-textconv --no-color -
 class PatchFailed(RequestError):
     """The work can't be made a patch; what git says, and what would help. Never an empty patch instead."""
 
+    late = False
+    """Whether it was not made in time."""
+
 
 async def take_patch(client: SessionClient, workdir: str, base: str) -> bytes:
     """The patch; empty where nothing differs. Raises PatchFailed, and what `SessionClient.exec` raises."""
@@ -61,7 +64,11 @@ async def take_patch(client: SessionClient, workdir: str, base: str) -> bytes:
     command = Command(("/bin/bash", "-p", "-c", text), PATCH_TIMEOUT_S, stdout_bytes=MAX_PATCH_BYTES)
     ran = await client.exec(command)
     if ran.timed_out:
-        raise PatchFailed("patch", f"took over {PATCH_TIMEOUT_S:g} s", "remove what is large and does not belong to it")
+        error = PatchFailed(
+            "patch", f"took over {PATCH_TIMEOUT_S:g} s", "remove what is large and does not belong to it"
+        )
+        error.late = True
+        raise error
     if ran.exit_code != 0:
         said = ran.stderr.decode("utf-8", "replace").strip()[:1000] or f"exit code {ran.exit_code}"
         raise PatchFailed("patch", f"can't be made: {said}", f"make {workdir} a git repository with its base commit")

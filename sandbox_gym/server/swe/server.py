@@ -91,7 +91,7 @@ class SweResources:
         self.name = name
         self.kind = "swe"
         self._disk_bytes = settings.swe.disk_mb * MIB
-        self._deadline_s = settings.deadline_s
+        self._deadline_s, self._cpus = settings.deadline_s, settings.cpus_per_box
         self._limits = SweLimits(
             test_time_s=settings.swe.test_timeout_s,
             run_time_s=settings.swe.run_timeout_s,
@@ -302,7 +302,7 @@ class SweResources:
     async def _session_patch(self, engine: Engine, session_id: str) -> str:
         tools = self._tools_of(engine, session_id)
         submitted = tools.submissions.take(session_id)
-        work = LeftWork(submitted) if submitted is not None else await left_work(engine, tools, session_id)
+        work = LeftWork(submitted) if submitted is not None else await left_work(engine, tools, session_id, self._cpus)
         self._tools.pop(session_id, None)
         if work.why_none:
             raise NoPatch(f"no_patch: {work.why_none}")

@@ -59,6 +59,7 @@ def one_line(assertion: str) -> set[tuple[str, str, bool]]:
         ("assert np.isclose(f(), [1, 2]).all()", "expected_value", "assert np.isclose(f(), [1, 3]).all()"),
         ("assert np.linalg.norm(f() - [4.0]) < 1", "expected_value", "assert np.linalg.norm(f() - [9.0]) < 1"),
         ("assert math.isclose(f(), 3.25)", "expected_value", "assert math.isclose(f(), 3.15)"),
+        ("assert operator.eq(f(), 3)", "expected_value", "assert operator.eq(f(), 2)"),
     ],
 )
 def test_a_line_becomes(assertion: str, kind: str, becomes: str) -> None:

@@ -176,6 +176,10 @@ class PytestPlugin:
                 plugin.begin()
 
             @mark(tryfirst=True)
+            def pytest_configure(self, config):
+                run_all(config.option)
+
+            @mark(tryfirst=True)
             def pytest_sessionstart(self):
                 plugin.guards.baseline.accept_plugins()
 
@@ -228,6 +232,18 @@ class PytestPlugin:
 
         keep(Ends)
         return Ends()
+
+
+def run_all(options):
+    """Every test in this process, whatever the project's own options say: no -x, --sw, --lf or --forked. In their
+    order, without pytest-randomly's, and with one seed for all runs: it stays loaded, as options may be its own."""
+    for name, value in (("maxfail", 0), ("stepwise", False), ("lf", False), ("forked", False)):
+        if hasattr(options, name):
+            setattr(options, name, value)
+    if hasattr(options, "randomly_seed"):
+        options.randomly_reorganize = options.randomly_reset_seed = False
+        if not isinstance(options.randomly_seed, int):
+            options.randomly_seed = 0
 
 
 def status_of(report):

@@ -185,7 +185,8 @@ def rewrite(path, digest, edits):
         sys.stdout.write("%s is not what it is over the reference\n" % path)
         sys.stdout.flush()
         sys.exit(TESTS_DIFFER)
-    for start, end, text in sorted(edits, reverse=True):
+    edits.sort(key=lambda one: one[:2])  # of one place, in their order
+    for start, end, text in reversed(edits):
         data = data[:start] + text.encode("utf-8") + data[end:]
     with open(path, "wb") as file:
         file.write(data)

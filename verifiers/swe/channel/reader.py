@@ -145,7 +145,10 @@ class _Reading:
         elif kind == "inversion" and self.inversion is None:
             unchanged = line.get("unchanged")
             names = tuple(name for name in unchanged if isinstance(name, str)) if isinstance(unchanged, list) else ()
-            self.inversion = Inversion(must_fail=_statuses(line), how=_texts(line, "how"), unchanged=names)
+            says = _lists(line, "says")
+            self.inversion = Inversion(
+                must_fail=_statuses(line), how=_texts(line, "how"), unchanged=names, must_say=says
+            )
         elif kind == "file":
             data = _unpacked(_text(line, "data"))
             if data is not None:
