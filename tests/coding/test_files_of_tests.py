@@ -152,6 +152,9 @@ LACKING = {
     "skipped": "import pytest\nnowhere = pytest.importorskip('nowhere')\nfrom solution import f\n"
     "def test_a():\n    assert f(1) == 2\n",
     "captured": "from nowhere.of import it\nfrom solution import f\ndef test_a(capsys):\n    assert f(1) == 2\n",
+    "within": "from solution import f\ndef test_a():\n    import nowhere\n    assert f(1) == 2\n",
+    "within a class": "from solution import f\nclass TestF:\n    def test_a(self):\n        from nowhere import it\n"
+    "        assert f(1) == 2\n",
     "check": "import nowhere\ndef check(f):\n    assert f(1) == 2\n",
     "unittest": "import unittest\nimport nowhere\nclass T(unittest.TestCase):\n"
     "    def test_a(self):\n        self.assertEqual(f(1), 2)\n",
@@ -161,9 +164,10 @@ LACKING = {
 @pytest.mark.parametrize("name", LACKING)
 async def test_what_the_row_imports_and_no_box_has_is_no_verdict(name: str, judge: Judge) -> None:
     row: Row = {"test": LACKING[name], "entry_point": "f"}
-    with pytest.raises(ToolchainMissing, match="the row imports nowhere, which the sandboxes' Python does not have"):
+    with pytest.raises(ToolchainMissing, match="the row needs nowhere, which the sandboxes' Python does not have"):
         await judge(ONE, row)
-    row["test"] = LACKING[name].replace("from nowhere.of import it", "import nowhere").replace("nowhere", "pytest")
+    known = LACKING[name].replace("from nowhere.of import it", "import nowhere")
+    row["test"] = known.replace("from nowhere import it", "import nowhere").replace("nowhere", "pytest")
     assert (await judge(ONE, row)).reward == 1.0
 
 
@@ -185,3 +189,27 @@ def test_libraries() -> None:
     assert libraries("no Python", "solution") == ()
     tests = CheckTests("def check(f):\n    pass\n", "f", "import seaborn\ndef f(x):\n    return 1\n")
     assert tests.libraries == ("seaborn",)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def test_a(mocker):\n    pass\n", ("pytest_mock",)),
+        ("class TestA:\n    def test_a(self, benchmark, tmp_path):\n        pass\n", ("pytest_benchmark",)),
+        ("import pytest\n@pytest.fixture\ndef mocker():\n    pass\ndef test_a(mocker):\n    pass\n", ()),
+        ("import pytest\n@pytest.fixture(name='mocker')\ndef it():\n    pass\ndef test_a(mocker):\n    pass\n", ()),
+        ("import pytest\n@pytest.mark.parametrize('faker', [1])\ndef test_a(faker):\n    pass\n", ()),
+        ("from solution import mocker\ndef test_a(mocker):\n    pass\n", ()),
+        ("def test_a():\n    try:\n        import nowhere\n    except ImportError:\n        pass\n", ()),
+        ("def test_a():\n    with raises(ImportError):\n        import nowhere\n", ()),
+        ("def test_a():\n    if f(1):\n        import nowhere\n", ()),
+        ("def helper():\n    import nowhere\ndef test_a():\n    pass\n", ()),
+    ],
+)
+def test_libraries_of_tests(source: str, expected: tuple[str, ...]) -> None:
+    assert libraries(source, "solution") == expected
+
+
+async def test_a_fixture_that_no_plugin_has_is_no_verdict(judge: Judge) -> None:
+    with pytest.raises(ToolchainMissing, match="the row needs pytest_mock, which"):
+        await judge(ONE, {"test": "from solution import f\ndef test_a(mocker):\n    assert f(1) == 2\n"})

@@ -9,6 +9,7 @@ import pytest
 from sandbox_gym.verifiers.coding.functions.reads import (
     attributes_read,
     operates,
+    read_of_classes,
     read_of_results,
     reads_of_made,
     suspected,
@@ -83,3 +84,8 @@ def test_suspected() -> None:
     ):
         assert not suspected(ast.parse(f"assert {said}\nA = type('A', (), {{}})")), said
     assert "time" in suspected(ast.parse("at = time.time()\nassert f(1) and time.time() - at < 1"))
+
+
+def test_what_is_read_of_a_class_is_told_from_what_is_read_of_its_instances() -> None:
+    test = ast.parse("c = Calc(1)\nc.pop()\nassert Calc.add(1, 2) == solution.Calc.get(3).index(4)\nother.sort()")
+    assert read_of_classes(test, {"Calc"}) == {"add", "get"}

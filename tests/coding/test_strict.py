@@ -198,6 +198,16 @@ NEAR = {
             "assert [upto(n) for n in range(4)] == [0, 1, 2, 3]",
         ],
     ),
+    "without arguments": (
+        "def f(): return [3, 3]",
+        [
+            "want = [3, 3]",
+            "for i, one in enumerate(f()):",
+            "    assert one == want[i]",
+            "for i in range(len(f())):",
+            "    assert f()[i] == 3",
+        ],
+    ),
     "neighbours": (
         "def f(x): return sorted(x)",
         ["for x in ([], [1], [2, 1]):", "    got = f(x)", "    assert all(a <= b for a, b in zip(got, got[1:]))"],

@@ -144,6 +144,17 @@ async def test_a_program_that_takes_its_compiler_s_memory_does_not_compile() -> 
     assert (verdict.reward, verdict.failure_reason) == (0.0, "compile_error")
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("provider", ["local", "docker"])
+async def test_one_array_may_take_most_of_the_memory(provider: str) -> None:
+    """As in contests: 200 of 256 MB."""
+    made = "long[] kept = new long[25_000_000]; kept[7] = 42; System.out.println(kept[7]);"
+    found = await failures(
+        provider, {"large": f"class Main {{ public static void main(String[] a) {{ {made} }} }}"}, memory_limit_mb=256
+    )
+    assert found == {}
+
+
 @pytest.mark.extended
 @pytest.mark.anyio
 @pytest.mark.timeout(900)
@@ -152,10 +163,10 @@ async def test_all_are_verified(provider: str) -> None:
     assert await failures(provider, PROGRAMS) == {}
 
 
-async def failures(provider: str, sources: dict[str, str]) -> dict[str, Verdict]:
+async def failures(provider: str, sources: dict[str, str], **more: object) -> dict[str, Verdict]:
     """The verdicts that are not 1.0, by name."""
     settings = Settings.model_validate({"provider": provider, "boxes": 2})
-    row = {"language": "java", "unit_tests": {"inputs": ["21\n"], "outputs": ["42\n"]}}
+    row = {"language": "java", "unit_tests": {"inputs": ["21\n"], "outputs": ["42\n"]}, **more}
     task = parse_task(row, limits=settings.limits(), early_stop=True)
     wrong: dict[str, Verdict] = {}
 

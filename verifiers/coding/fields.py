@@ -58,7 +58,9 @@ def text(row: Mapping[str, object], name: str, root: str = ROOT, *, remedy: str 
 
 def identifier(name: object, field: str) -> str:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise wrong(field, name, "give the function's name, a Python identifier")
+        remedy = "give the function's name, a Python identifier"
+        of_class = isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
+        raise wrong(field, name, f"{remedy}; for what a class has give `test` and entry_point" if of_class else remedy)
     return name
 
 

@@ -211,6 +211,7 @@ def _asker(tests: CheckTests, parting: Parting, **more: object) -> Program:
         "words": parting.words,
         "operates": parting.operates,
         "of_results": parting.of_results,
+        "of_classes": parting.of_classes,
         "suspected": parting.suspected,
         "vacuous": parting.vacuous,
         "style": tests.style,

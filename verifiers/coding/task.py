@@ -16,6 +16,7 @@ from sandbox_gym.verifiers.coding.functions.shapes import CheckTests, FunctionTe
 from sandbox_gym.verifiers.coding.functions.split import why_not_isolated
 from sandbox_gym.verifiers.coding.languages import PYTHON, Language, known_language
 from sandbox_gym.verifiers.coding.running.checkers import Checker, ProgramChecker, TextChecker, parse_checker
+from sandbox_gym.verifiers.coding.running.programs import encoded
 from sandbox_gym.verifiers.coding.scoring import Scoring, parse_scoring
 from sandbox_gym.verifiers.coding.tamper import SIGNS, unknown_sign
 from sandbox_gym.verifiers.wellformed import must_be_text
@@ -84,6 +85,7 @@ def parse_task(
         remedy = "this server runs no test in the answer's process (in_process: deny)"
         raise RequestError(f"{ROOT}.test", f"can't be kept apart from the answer: {why}", remedy)
     _one_of_each(checker, _count(tests))
+    _must_be_printable(checker, tests, limits)
     beside, multi_file = _answer_files(row, tests)
     time_limit_s = positive(row, "time_limit_s")
     memory_mb = positive(row, "memory_limit_mb")
@@ -119,6 +121,15 @@ def _costly(value: object) -> frozenset[str]:
     if (unknown := unknown_sign(names, SIGNS)) is not None:
         raise wrong(f"{ROOT}.fail_on_tamper", unknown[0], f"no sign of tampering has that name: {unknown[1]}")
     return frozenset(names)
+
+
+def _must_be_printable(checker: Checker, tests: Tests, limits: Limits) -> None:
+    """Raises RequestError for an expected output that is longer than what a program may print."""
+    compared = isinstance(tests, StdinTests) and not isinstance(checker, ProgramChecker)
+    for index, output in enumerate(tests.outputs if isinstance(tests, StdinTests) and compared else ()):
+        if 4 * len(output) > limits.stdout_bytes and len(encoded(output)) > limits.stdout_bytes:
+            problem = f"has {len(encoded(output))} bytes; a program may print {limits.stdout_bytes}"
+            raise RequestError(f"{ROOT}.unit_tests.outputs[{index}]", problem, "leave the test out")
 
 
 def _one_of_each(checker: Checker, tests: int) -> None:

@@ -58,14 +58,15 @@ class NeedsOneProcess(BaseException):
 class Asking:
     """The rules of one dialogue. `row`: "classes", which of the answer's names are classes; "attributes", groups of
     names that the test reads of one object of the answer; "of_results", the names that it reads of results of methods;
-    "operates", whether its operators have instances as operands; "vacuous", whether it may hold for a value without
-    items; "words", every name in it, to know which exceptions it names; "suspected", what it does that one process may
-    show otherwise."""
+    "of_classes", those that it reads of classes by their names; "operates", whether its operators have instances as
+    operands; "vacuous", whether it may hold for a value without items; "words", every name in it, to know which
+    exceptions it names; "suspected", what it does that one process may show otherwise."""
 
     def __init__(self, row):
         self._classes, self._words = frozenset(row["classes"]), frozenset(row["words"])
         self.knows_half = not self._words.isdisjoint(("float16", "half", "dtype", "finfo"))
         self._operates, self._of_results = row["operates"], frozenset(row["of_results"])
+        self._of_classes = frozenset(row.get("of_classes", ()))
         attributes = row["attributes"]
         self._values, self._vacuous = None, row.get("vacuous", False)
         groups = [group for group in attributes if any(name not in self.value_names for name in group)]
@@ -131,7 +132,7 @@ class Asking:
         if facts.rank >= OPERATED and not limited:
             return False
         of_class = facts.description.get("kind") == "class" and facts.name in self._classes
-        if of_class and (name not in self.value_names or name in self._methods):
+        if of_class and (name not in self.value_names or name in self._methods or name in self._of_classes):
             return False
         asks = name in self._methods if facts.rank >= RESULT else False
         # a row that knows no numpy has no arrays that an object of its own class could stand for

@@ -43,6 +43,16 @@ def _read(node: ast.AST) -> tuple[ast.expr | None, str]:
     return None, ""
 
 
+def read_of_classes(test: ast.Module, classes: set[str]) -> set[str]:
+    """Names that the test reads of these classes by their own names, as `Calc.add` or `solution.Calc.add`."""
+    found = set()
+    for node in ast.walk(test):
+        base, name = _read(node)
+        if isinstance(base, ast.Name | ast.Attribute) and ast.unparse(base).rpartition(".")[2] in classes:
+            found.add(name)
+    return found
+
+
 def iterates(test: ast.Module, called: set[str]) -> bool:
     """Whether the test goes through the items of a value of the answer."""
     given = given_names(test, called)
@@ -201,6 +211,23 @@ def reads_of_made(test: ast.Module, name: str) -> bool:
         and all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
         and all(map(is_made, (node.left, *node.comparators)))
         for node in ast.walk(test)
+    )
+
+
+def is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
+    """Whether the row uses a name of the answer as a class: by its definition, its spelling, or its use."""
+    for node in prompt.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return isinstance(node, ast.ClassDef)
+    if name[:1].isupper() and not name.isupper():
+        return True
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    if name.isupper() and reads_of_made(test, name):  # DSU(5), where GCD(4, 6) is a function's value
+        return True
+    return any(
+        ast.unparse(call.func) in ("isinstance", "issubclass")
+        and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args[1:])
+        for call in calls
     )
 
 

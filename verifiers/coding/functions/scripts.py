@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from sandbox_gym.verifiers.coding.functions.syntax import free, parse_trusted
+
 _EXITS: Final = ("exit", "quit", "sys.exit", "SystemExit")
 _RUNNERS: Final = ("unittest.main", "pytest.main")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -174,3 +176,38 @@ def _succeeds(node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == "SystemExit"
     ends = [argument.value if isinstance(argument, ast.Constant) else argument for argument in node.args] or [None]
     return ast.unparse(node.func) in _EXITS and not node.keywords and ends[0] in (None, 0)
+
+
+def of_candidate(test: str, path: str) -> str:
+    """A test whose `check` is about what its candidate has: it begins with `candidate = candidate.add`."""
+    for check in [node for node in parse_trusted(test).body if isinstance(node, ast.FunctionDef)]:
+        given = [*check.args.posonlyargs, *check.args.args]
+        if check.name == "check" and given:
+            return _with_before(test, check.body[0], f"{given[0].arg} = {given[0].arg}{path}")
+    return test
+
+
+def importing(test: str, module: str) -> str:
+    """A file of tests that imports nothing of the answer, with an import of the names that it does not have."""
+    tree = parse_trusted(test)
+    names = sorted(name for name in free(list(ast.walk(tree))) if not name.startswith("__"))
+    first = next((one for one in tree.body if not _comes_first(one)), None)
+    return _with_before(test, first, f"from {module} import {', '.join(names)}") if names and first else test
+
+
+def _comes_first(node: ast.stmt) -> bool:
+    """Whether it is a docstring, or an import from `__future__`."""
+    future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    return future or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _with_before(source: str, node: ast.stmt, statement: str) -> str:
+    """The source with a statement before that one; lines keep their numbers where they can."""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    above = getattr(node, "decorator_list", ())
+    line, offset = (above[0].lineno, above[0].col_offset - 1) if above else (node.lineno, node.col_offset)
+    text = lines[line - 1].encode()
+    indent, rest = text[:offset].decode(), text[offset:].decode()
+    simple = not hasattr(node, "body") and not hasattr(node, "cases")
+    lines[line - 1] = f"{indent}{statement}{'; ' if simple else chr(10) + indent}{rest}"
+    return "\n".join(lines)

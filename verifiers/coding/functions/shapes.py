@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +17,14 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.bounded import nesting
 from sandbox_gym.verifiers.coding.fields import ROOT, choice, identifier, mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.coding.functions.reference import ReferenceTests
-from sandbox_gym.verifiers.coding.functions.scripts import defines_cases, idle, source_of, without_runners
+from sandbox_gym.verifiers.coding.functions.scripts import (
+    defines_cases,
+    idle,
+    importing,
+    of_candidate,
+    source_of,
+    without_runners,
+)
 from sandbox_gym.verifiers.coding.functions.styles import (
     MAX_TESTS,
     Style,
@@ -35,6 +43,8 @@ MAX_DIGITS = 50_000
 """Of an integer in a function test, as in LiveCodeBench."""
 MAX_NESTING = 100
 """Of a function test's values; the guest's wire carries 150 levels."""
+_OF_CLASS = re.compile(r"(\w+)((?:\(\))?(?:\.\w+)+)")
+"""An entry point that a class has: `Calc.add`, `Calc().add`, `Outer.Inner`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +243,21 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     prompt = text(row, "prompt", remedy="give the task's prompt as a string, or leave it out")
     tree = parse_field(test, f"{ROOT}.test")
     module, reference = module_of(row), text(row, "canonical_solution")
-    name = _entry_point(row, tree, module)
+    name, path = _entry_point(row, tree, module)
     test, style = without_runners(test, tree), _style(row, tree, module)
     refuse_idle(idle(tree.body, style), f"{ROOT}.test")
+    if path and style == "check":
+        test = of_candidate(test, path)
+        tree = parse_field(test, f"{ROOT}.test")
+    if style == "pytest" and not imports(tree, module):
+        test = importing(test, module)
     if style != "check":
         return _styled(test, style, name, prompt, module, reference)
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body):
+    checks = [node.args for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    if not checks:
         raise RequestError(f"{ROOT}.test", "defines no check function", "define check(candidate), or give a style")
+    if not (checks[-1].posonlyargs or checks[-1].args or checks[-1].vararg):
+        raise RequestError(f"{ROOT}.test", "has a check that takes no argument", "define check(candidate)")
     if not any(isinstance(node, ast.Assert | ast.Raise | ast.Call) for node in ast.walk(tree)):
         raise RequestError(f"{ROOT}.test", "asserts nothing", "assert something about candidate; none proves nothing")
     if imports(tree, module):
@@ -247,18 +265,21 @@ def _check_tests(row: Mapping[str, object]) -> CheckTests:
     return _styled(test, style, name, prompt, module, reference)
 
 
-def _entry_point(row: Mapping[str, object], tree: ast.Module, module: str) -> str:
-    """As the row says; else what the test imports from the answer's module. Raises RequestError."""
+def _entry_point(row: Mapping[str, object], tree: ast.Module, module: str) -> tuple[str, str]:
+    """As the row says; else what the test imports from the answer's module. With it what the candidate is of it:
+    `.add` of `Calc.add`, `().add` of `Calc().add`. Raises RequestError."""
     name = row.get("entry_point")
     if isinstance(name, str):  # LeetCodeDataset's rows say how it is called
-        name = name.removeprefix("Solution().")
+        name = name.removeprefix("Solution().").removeprefix("Solution.")
+        if (found := _OF_CLASS.fullmatch(name)) is not None:
+            return identifier(found[1], f"{ROOT}.entry_point"), found[2]
     if name is not None:
-        return identifier(name, f"{ROOT}.entry_point")
-    found = asked_for(tree, module)
-    if not found:
+        return identifier(name, f"{ROOT}.entry_point"), ""
+    imported = asked_for(tree, module)
+    if not imported:
         remedy = f"give the function's name, or import it from {module} (or what `module` says) in the test"
         raise RequestError(f"{ROOT}.entry_point", "is missing", remedy)
-    return found
+    return imported, ""
 
 
 def _styled(test: str, style: Style, entry: str, prompt: str, module: str, reference: str) -> CheckTests:

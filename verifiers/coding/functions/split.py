@@ -17,10 +17,11 @@ from functools import lru_cache
 from sandbox_gym.verifiers.coding.functions.ambient import foreign, imports_of, shared_state
 from sandbox_gym.verifiers.coding.functions.reads import (
     attributes_read,
+    is_class,
     iterates,
     operates,
+    read_of_classes,
     read_of_results,
-    reads_of_made,
     suspected,
 )
 from sandbox_gym.verifiers.coding.functions.shapes import CheckTests
@@ -67,6 +68,8 @@ class Parting:
     """Whether an operator of the test has an instance of the answer's classes as an operand."""
     of_results: tuple[str, ...] = ()
     """Names of attributes that the test reads of what methods gave."""
+    of_classes: tuple[str, ...] = ()
+    """Names of attributes that the test reads of a class by its name."""
     suspected: str = ""
     """What the test does that one process may show otherwise, should it fail."""
     vacuous: bool = False
@@ -95,9 +98,11 @@ def part(tests: CheckTests) -> Parting:
     names = {tests.entry_point, *tests.names, *(stubs & _loaded(test)), *unbound} - modules
     called = names | _check_parameter(test)
     why = _why_not(tests, prompt, test, called | modules)
-    classes = {name for name in names if _is_class(name, prompt, test)}
+    classes = {name for name in names if is_class(name, prompt, test)}
     if classes & {tests.entry_point}:
         classes |= _check_parameter(test)
+    of_classes = read_of_classes(test, classes)
+    classes |= {name for name in of_classes if is_class(name, prompt, test)}  # Outer.Inner
     return Parting(
         why,
         tuple(sorted(names)),
@@ -107,6 +112,7 @@ def part(tests: CheckTests) -> Parting:
         tuple(sorted(_words(test))),
         operates(test, classes),
         tuple(sorted(read_of_results(test, called | modules))),
+        tuple(sorted(of_classes)),
         suspected(test),
         not _COMPARES_ARRAYS.isdisjoint(_words(test)) or iterates(test, called | modules),
     )
@@ -261,23 +267,6 @@ def _mutable_globals(prompt: ast.Module) -> set[str]:
         if _makes_mutable(value):
             found |= {target.id for target in targets if isinstance(target, ast.Name)}
     return found
-
-
-def _is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
-    """Whether the row uses a name of the answer as a class: by its definition, its spelling, or its use."""
-    for node in prompt.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            return isinstance(node, ast.ClassDef)
-    if name[:1].isupper() and not name.isupper():
-        return True
-    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    if name.isupper() and reads_of_made(test, name):  # DSU(5), where GCD(4, 6) is a function's value
-        return True
-    return any(
-        ast.unparse(call.func) in ("isinstance", "issubclass")
-        and any(isinstance(argument, ast.Name) and argument.id == name for argument in call.args[1:])
-        for call in calls
-    )
 
 
 def _fields(prompt: ast.Module) -> set[str]:

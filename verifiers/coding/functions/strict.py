@@ -137,9 +137,8 @@ class _Strict:
         if len(found) == 2:
             results = [one for one in found if self._is_given(one)]
         else:
-            results = [one.args[0] for one in ast.walk(given) if isinstance(one, ast.Call) and _is_by_places(given)][
-                -1:
-            ]
+            calls = [one for one in ast.walk(given) if isinstance(one, ast.Call) and one.args]
+            results = [one.args[0] for one in calls[-1:] if _is_by_places(given)]
         if len(results) != 1:
             return False
         [result] = results

@@ -59,7 +59,7 @@ def imported_names(tree: ast.Module, module: str) -> list[str]:
     sources = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module and not node.level]
     named = [alias.name for node in sources for alias in node.names if alias.name != "*"]
     if any(alias.name == "*" for node in sources for alias in node.names):
-        named += sorted(_free(nodes))
+        named += sorted(free(nodes))
     return named + [
         node.attr
         for node in nodes
@@ -67,7 +67,7 @@ def imported_names(tree: ast.Module, module: str) -> list[str]:
     ]
 
 
-def _free(nodes: Sequence[ast.AST]) -> set[str]:
+def free(nodes: Sequence[ast.AST]) -> set[str]:
     """Names that are read, and that no statement binds: what a star import may have brought."""
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
@@ -87,6 +87,12 @@ _OF_THE_BOX: Final = frozenset(("main", "pytest", "solution", "__main__"))
 _MAKES_MODULES: Final = ("sys.modules", "sys.path", "sys.meta_path", "import_module", "site.addsitedir")
 
 
+_FIXTURES: Final = {
+    "mocker": "pytest_mock", "benchmark": "pytest_benchmark", "requests_mock": "requests_mock",
+    "httpx_mock": "pytest_httpx", "respx_mock": "respx", "event_loop": "pytest_asyncio", "anyio_backend": "anyio",
+    "aiohttp_client": "pytest_aiohttp", "freezer": "pytest_freezer", "faker": "faker", "snapshot": "syrupy",
+}  # fmt: skip
+"""Fixtures of pytest's plugins, and the module of each."""
 _PLAIN: Final = (ast.Assign, ast.Expr)
 
 
@@ -96,18 +102,40 @@ def _must_import(call: ast.Call) -> bool:
     return named and ast.unparse(call.func).endswith("importorskip")
 
 
+def _imported_by(body: Sequence[ast.stmt]) -> list[str]:
+    """Modules that these statements import themselves."""
+    names = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
+    return names + [node.module or "" for node in body if isinstance(node, ast.ImportFrom) and not node.level]
+
+
+def _in_tests(body: Sequence[ast.stmt]) -> list[str]:
+    """Modules that test functions import whatever happens, and those that have fixtures which they ask for."""
+    classes = [one for node in body if isinstance(node, ast.ClassDef) for one in node.body]
+    functions = [node for node in (*body, *classes) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    tests = [one for one in functions if one.name.startswith(("test", "setUp")) or one.name == "check"]
+    known = {one.name for one in functions} | {alias.asname or alias.name for node in body for alias in _aliases(node)}
+    asked = {given.arg for one in functions for given in one.args.args}
+    taken = {node.value for node in ast.walk(ast.Module([*body], [])) if isinstance(node, ast.Constant)}
+    fixtures = [module for name, module in _FIXTURES.items() if name in asked - known and name not in taken]
+    return [name for one in tests for name in _imported_by(one.body)] + fixtures
+
+
+def _aliases(node: ast.stmt) -> list[ast.alias]:
+    return node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+
+
 def libraries(source: str, module: str) -> tuple[str, ...]:
-    """Packages of others that source of a row's can't do without: what it imports at its top, whatever happens. Empty
-    where it may make modules of its own."""
+    """Packages of others that source of a row's can't do without: what it imports whatever happens, at its top or at
+    that of a test, and plugins of pytest's that have its fixtures. Empty where it may make modules of its own."""
     if any(word in source for word in _MAKES_MODULES):
         return ()
     try:
         body = parse_trusted(source).body
     except UNPARSEABLE:
         return ()
-    names = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in body if isinstance(node, ast.ImportFrom) and not node.level]
+    names = _imported_by(body)
     calls = [node for one in body if isinstance(one, _PLAIN) for node in ast.walk(one) if isinstance(node, ast.Call)]
     names += [str(ast.literal_eval(node.args[0])) for node in calls if _must_import(node)]
+    names += _in_tests(body)
     found = {name.partition(".")[0] for name in names}
     return tuple(sorted(found - sys.stdlib_module_names - _OF_THE_BOX - {module, ""}))

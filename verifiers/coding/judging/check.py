@@ -118,7 +118,7 @@ def _must_have_started(tests: CheckTests, first: StepOutcome) -> None:
     lacks = [name for name in tests.libraries if f"not installed: {name!r}" in ended.detail]
     if lacks:
         raise ToolchainMissing(
-            f"the row imports {lacks[0]}, which the sandboxes' Python does not have: add it to the image (or this"
+            f"the row needs {lacks[0]}, which the sandboxes' Python does not have: add it to the image (or this"
             " machine, for `local`), or name it in `module` if it is the answer"
         )
 
