@@ -89,14 +89,19 @@ class LossEvidence:
 
     oom_kills: int = 0
     """Processes that the kernel killed because the sandbox was at its memory cap."""
-    process_cap_hits: int = 0
-    """Times that a process could not be made because the sandbox was at its process cap."""
     detail: str = ""
+    crowded: bool = False
+    """Whether its own processes, as many as it may have, kept its supervisor from the CPU until a run was overdue."""
 
     @property
     def points_at_program(self) -> bool:
         """Whether the program, and not the machine, can be held to have ended the sandbox."""
-        return self.oom_kills > 0
+        return self.oom_kills > 0 or self.crowded
+
+    @property
+    def cause(self) -> str:
+        """For logs and metrics."""
+        return "program_memory" if self.oom_kills else "program_processes" if self.crowded else "unexplained"
 
 
 class BoxLost(Unavailable):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from sandbox_gym.errors import ConfigurationError
 
 _OURS: Final = frozenset({"e2b", "images", "owners", "scratch", "sessions", "sites", "lost+found"})
 """Names in a state directory, besides the files of the journal and of the sessions' key."""
+_UNFINISHED: Final = ".new"
 _REMEDY: Final = "set SANDBOX_GYM_STATE_DIR to a folder of the server's own"
 
 
@@ -64,13 +66,34 @@ def _is_ours(name: str) -> bool:
     return name in _OURS or name.startswith(("journal.sqlite", "session.key"))
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` atomically, readable by the owner alone. Raises OSError."""
-    new = path.with_suffix(".new")
+def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Write `data` atomically, readable by the owner alone; `durable`: it survives a crash of the machine. A failure
+    leaves nothing. Raises OSError."""
+    new = path.with_suffix(_UNFINISHED)
     try:
         with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         new.rename(path)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
+
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Write each durably, in their order; all or none. Raises OSError."""
+    try:
+        for path, data in files.items():
+            write_whole(path, data, durable=True)
+    except BaseException:
+        for path in files:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def remove_unfinished(folder: Path) -> None:
+    """What a process that was killed was about to write there; its successor alone may say so. Raises OSError."""
+    for path in folder.glob(f"*{_UNFINISHED}"):
+        path.unlink(missing_ok=True)

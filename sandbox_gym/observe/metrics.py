@@ -45,7 +45,7 @@ def attributes_of(verdict: Verdict) -> Attributes:
 
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-CAUSES: Final = ("program_memory", "unexplained")
+CAUSES: Final = ("program_memory", "program_processes", "unexplained")
 """Values of the evidence label of a lost sandbox."""
 LAG_EVERY_S: Final = 0.02
 STALL_S: Final = 0.1

@@ -144,7 +144,7 @@ class LocalPlanRunner:
 
     def _note_crash(self, error: BoxLost, attempt: int) -> None:
         evidence = error.evidence
-        cause = "program_memory" if evidence.points_at_program else "unexplained"
+        cause = evidence.cause
         self._crashes += 1
         self._metrics.crashes.labels(cause).inc()
         traces.event("box_lost", {"attempt": attempt, "cause": cause, "oom_kills": evidence.oom_kills})

@@ -51,13 +51,15 @@ class Quarantine:
 
     def add(self, plan: Plan, kills: Sequence[LossEvidence]) -> State:
         """Put a plan that killed sandboxes into quarantine; its state."""
-        detail = f"ended {len(kills)} sandboxes, each at its memory cap"
-        outcome = Outcome(Status.MEMORY_LIMIT, detail=detail, tamper=("sandbox_killed",))
+        memory = any(kill.oom_kills for kill in kills)
+        status, how = (Status.MEMORY_LIMIT, "memory") if memory else (Status.WALL_TIME_LIMIT, "process")
+        detail = f"ended {len(kills)} sandboxes, each at its {how} cap"
+        outcome = Outcome(status, detail=detail, tamper=("sandbox_killed",))
         digest = _digest(plan)
         self._outcomes[digest] = outcome
         while len(self._outcomes) > MAX_QUARANTINE:
             self._outcomes.popitem(last=False)
-        self._metrics.feed.note("quarantine", cause="program_memory", why=detail)
+        self._metrics.feed.note("quarantine", cause=f"program_{'memory' if memory else 'processes'}", why=detail)
         _log.warning("plan_quarantined", plan=digest.hex()[:16], why=detail)
         return self._state(plan, outcome)
 

@@ -48,6 +48,8 @@ class Behaviour:
     """The box dies while the program runs."""
     oom_kills: int = 0
     """What the kernel is said to know of a box that died."""
+    crowded: bool = False
+    """Whether it is said to have died of its own processes."""
 
 
 def silent(run: Run) -> Behaviour:
@@ -105,7 +107,7 @@ class FakeMachine:
         behaviour = self._behave(run)
         if behaviour.lose_box:
             self._destroyed = True
-            self._evidence = LossEvidence(oom_kills=behaviour.oom_kills)
+            self._evidence = LossEvidence(oom_kills=behaviour.oom_kills, crowded=behaviour.crowded)
             raise BoxLost(f"{self.box_id} was lost, as its behaviour says")
         status = self._status(run, behaviour)
         late = status is Status.CPU_TIME_LIMIT and behaviour.cpu_time_s <= CPU_GRACE * run.limits.cpu_time_s

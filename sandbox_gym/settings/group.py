@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+MOST: Final = 1_000_000_000_000
+"""Of any number: seconds, MiB and counts beyond it overflow what the kernel and the libraries count with."""
 
 
 class Group(BaseModel):
@@ -18,9 +22,18 @@ class Group(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _names_a_path(cls, value: object, info: ValidationInfo) -> object:
-        """An empty path would be the working folder."""
+        """An empty path would be the working folder, and a name that is no text is in no URL and no log."""
+        if isinstance(value, str) and not value.isascii() and value != value.encode("utf-8", "replace").decode():
+            raise ValueError("is no UTF-8 text: name what is")
         if value == "" and cls.model_fields[str(info.field_name)].annotation in (Path, Path | None):
             raise ValueError("is empty: name a path, or leave the setting out")
+        return value
+
+    @field_validator("*")
+    @classmethod
+    def _can_be_counted(cls, value: object) -> object:
+        if isinstance(value, int | float) and not -MOST <= value <= MOST:
+            raise PydanticCustomError("less_than_most", "Input should be less than or equal to {most}", {"most": MOST})
         return value
 
 

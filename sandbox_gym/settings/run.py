@@ -19,7 +19,10 @@ class RunSettings(Group):
         description="Sandboxes alive at once; a dialogue needs two. By default twice the number of CPUs.",
     )
     cpus_per_box: float = Field(
-        2.0, gt=0, description="CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made."
+        2.0,
+        gt=0,
+        le=100_000,
+        description="CPUs that one sandbox may use at once, such as 0.5, where a cgroup can be made.",
     )
     queue_size: int = Field(
         1000, ge=1, description="Verifies that may wait for a sandbox; one more is answered 429 Too Many Requests."

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from sandbox_gym.verifiers.swe import CaseStatus
-from sandbox_gym.verifiers.swe.reference import ByteEdit, InvertibleTest, KeptVariant, Reference, rounds
+from sandbox_gym.verifiers.swe import ByteEdit, CaseStatus
+from sandbox_gym.verifiers.swe.reference import InvertibleTest, KeptVariant, Reference, rounds
 
 TRIES = 1000
 MOST = {1: 0.09, 2: 0.04, 4: 0.01}

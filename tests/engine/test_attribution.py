@@ -37,18 +37,19 @@ def engine(behave: Callable[[Run], Behaviour]) -> Engine:
     return local_engine(Pool(FakeProvider(behave), boxes=2, box_max_tasks=8, queue_size=8))
 
 
-async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_later() -> None:
+@pytest.mark.parametrize("memory", [True, False], ids=["memory", "processes"])
+async def test_two_boxes_killed_with_evidence_are_the_programs_fault_now_and_later(memory: bool) -> None:
     runs = 0
 
     def kill(run: Run) -> Behaviour:
         nonlocal runs
         runs += 1
-        return Behaviour(lose_box=True, oom_kills=1)
+        return Behaviour(lose_box=True, oom_kills=int(memory), crowded=not memory)
 
     opened = engine(kill)
     verdict = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (verdict.reward, verdict.attempts, runs) == (0.0, 2, 2)
-    assert verdict.tests[0].status is TestStatus.MEMORY_LIMIT
+    assert verdict.tests[0].status is (TestStatus.MEMORY_LIMIT if memory else TestStatus.TIME_LIMIT)
     assert verdict.tamper == ("sandbox_killed",)
     again = (await opened.verify(CodingVerifier(), TASK, ANSWER)).verdict
     assert (again.reward, again.attempts, runs) == (0.0, 0, 2)

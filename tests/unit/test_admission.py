@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from sandbox_gym.errors import PoolFull
@@ -117,3 +119,51 @@ async def test_who_waits_is_told_by_tenant() -> None:
         await anyio.wait_all_tasks_blocked()
         assert admission.by_tenant() == {"a": 2, "b": 1}
     assert admission.by_tenant() == {}
+
+
+async def test_who_leaves_before_it_is_told_of_its_slot_gives_it_back() -> None:
+    admission = Admission(1, 10)
+    with anyio.CancelScope() as left:
+        left.cancel()
+        async with admission.admitted():
+            raise AssertionError("was admitted")
+    assert (admission.held, admission.waiting) == (0, 0)
+    async with anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            async with admission.admitted():
+                await anyio.sleep_forever()
+
+        async with admission.admitted():
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+        assert admission.held == 1, "its turn came"
+        tasks.cancel_scope.cancel()
+    assert (admission.held, admission.waiting) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_slots_of_requests_that_leave_at_any_moment_are_given_back(seed: int) -> None:
+    chance, admission, most = random.Random(seed), Admission(3, 1000), 0
+
+    async def one() -> None:
+        nonlocal most
+        with anyio.CancelScope() as left:
+            tasks.start_soon(leave, left, chance.randrange(12))
+            async with admission.admitted(chance.choice("ab"), chance.choice((1, 1, 2))):
+                most = max(most, admission.held)
+                for _ in range(chance.randrange(4)):
+                    await anyio.lowlevel.checkpoint()
+
+    async def leave(scope: anyio.CancelScope, steps: int) -> None:
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+        scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(300):
+            tasks.start_soon(one)
+            if chance.random() < 0.7:
+                await anyio.lowlevel.checkpoint()
+    assert (admission.held, admission.waiting, admission.by_tenant()) == (0, 0, {})
+    assert 2 <= most <= 3

@@ -85,7 +85,7 @@ def test_signals_of_a_services_workers() -> None:
             assert not unexplained(Status.RUNTIME_ERROR, number)
             continue
         with pytest.raises(NotTheProgram):
-            of_worker(number, LossEvidence(process_cap_hits=3))
+            of_worker(number, LossEvidence(detail="processes"))
         assert of_worker(number, LossEvidence(oom_kills=1))[0] is Status.MEMORY_LIMIT
         assert unexplained(Status.RUNTIME_ERROR, number)
     assert not unexplained(Status.MEMORY_LIMIT, signal.SIGKILL)

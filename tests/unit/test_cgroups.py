@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_gym.sandbox.local.cgroups import Cgroups, cgroups_or_reason
+from sandbox_gym.sandbox.channel.strain import Strain
+from sandbox_gym.sandbox.local.cgroups import Cgroups, Group, cgroups_or_reason
 
 
 def test_v1_limits(tmp_path: Path) -> None:
@@ -21,6 +22,23 @@ def test_v1_limits(tmp_path: Path) -> None:
     assert (memory / "memory.limit_in_bytes").read_text() == str(64 << 20)
     assert (tmp_path / "pids" / "sandbox_gym" / "1-0" / "pids.max").read_text() == "9"
     assert len(group.procs_files) == 3
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_groups_programs_do(tmp_path: Path, version: int) -> None:
+    names = ("memory", "pids", "cpuacct", "cpu") if version == 1 else ("memory", "pids", "cpu")
+    group = Group({name: tmp_path / (name if version == 1 else "one") for name in names}, version)
+    for folder in group.folders.values():
+        folder.mkdir(exist_ok=True)
+    assert group.strain() == Strain()
+    (group.folders["pids"] / "pids.current").write_text("60\n")
+    (group.folders["pids"] / "pids.max").write_text("64\n")
+    if version == 1:
+        (group.folders["cpuacct"] / "cpuacct.usage").write_text("2500000000\n")
+        (group.folders["cpu"] / "cpu.stat").write_text("nr_throttled 3\n")
+    else:
+        (group.folders["cpu"] / "cpu.stat").write_text("usage_usec 2500000\nnr_throttled 3\n")
+    assert group.strain() == Strain(3, 2.5, 60, 64)
 
 
 def test_v1_cpu_beside_cpuacct_in_one_folder(tmp_path: Path) -> None:

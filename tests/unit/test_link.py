@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -16,6 +17,7 @@ from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel import guest_channel as links
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
+from sandbox_gym.sandbox.channel.strain import Strain, keeps_its_guest_waiting, starved_itself
 
 RUN = Run("one", Program("fork", {"main.py": b"pass"}), limits=Limits())
 ENDING: dict[str, object] = {
@@ -102,7 +104,7 @@ async def test_a_box_that_its_own_quota_holds_back_is_not_frozen(
     """A program takes all of the box's CPU, and so the guest is late; but it has no longer than until its deadline."""
     monkeypatch.setattr(links, "machine_pressure", lambda: 0.0)
     monkeypatch.setattr(links, "LAG_S", 0.1)
-    counted, due = iter(range(1000)), 0.0
+    counted, used, due = iter(range(1000)), iter(range(1000)), 0.0
 
     class Late(Talker):
         async def receive(self, max_bytes: int = 65536) -> bytes:
@@ -112,12 +114,12 @@ async def test_a_box_that_its_own_quota_holds_back_is_not_frozen(
     def silent_link(for_s: float) -> GuestChannel:
         nonlocal due
 
-        async def periods() -> int:
-            return next(counted) if throttled else 5
+        async def strain() -> Strain:
+            return Strain(throttled=next(counted) if throttled else 5, cpu_s=next(used), tasks=2, tasks_cap=64)
 
         due = anyio.current_time() + for_s
         link = GuestChannel(Late(lambda: frames.pack(RESULT), 0), lambda: "a box", silence_s=0.1)
-        link._beats, link.throttled = True, periods
+        link._beats, link.strain = True, strain
         return link
 
     with anyio.fail_after(20):
@@ -128,6 +130,54 @@ async def test_a_box_that_its_own_quota_holds_back_is_not_frozen(
         else:
             with pytest.raises(BoxLost, match="sent no heartbeat"):
                 await silent_link(1.0).receive_live(10)
+
+
+FULL = Strain(cpu_s=10.0, tasks=62, tasks_cap=64)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "waits", "to_blame"),
+    [
+        (FULL, replace(FULL, cpu_s=12.0), True, True),
+        (FULL, replace(FULL, cpu_s=10.1), True, False),
+        (FULL, FULL, False, False),
+        (FULL, replace(FULL, cpu_s=12.0, tasks=40), True, False),
+        (FULL, replace(FULL, cpu_s=12.0, tasks=3), False, False),
+        (replace(FULL, tasks=40), replace(FULL, cpu_s=12.0), True, False),
+        (replace(FULL, tasks_cap=0), replace(FULL, cpu_s=12.0, tasks_cap=0), True, False),
+        (Strain(), Strain(throttled=1), True, False),
+        (Strain(), Strain(), False, False),
+    ],
+    ids=["bomb", "little CPU", "frozen", "half as many", "ended", "filled", "cap unknown", "quota", "nothing known"],
+)
+def test_a_box_full_of_processes_keeps_its_guest_waiting(
+    before: Strain, after: Strain, waits: bool, to_blame: bool
+) -> None:
+    assert keeps_its_guest_waiting(before, after) is waits
+    assert starved_itself(before, after) is to_blame
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("cap", "per_look_s", "lost", "to_blame"),
+    [(64, 2.0, "was silent for 1 s", True), (128, 2.0, "was silent for 1 s", False), (64, 0.0, "no heartbeat", False)],
+    ids=["a bomb", "many processes", "frozen"],
+)
+async def test_whose_fault_an_overdue_run_is(
+    monkeypatch: pytest.MonkeyPatch, cap: int, per_look_s: float, lost: str, to_blame: bool
+) -> None:
+    monkeypatch.setattr(links, "machine_pressure", lambda: 0.0)
+    monkeypatch.setattr(links, "LAG_S", 0.1)
+    looks = iter(range(1000))
+
+    async def strain() -> Strain:
+        return replace(FULL, cpu_s=per_look_s * next(looks), tasks_cap=cap)
+
+    link = link_to(frames.pack(RESULT), 30.0, silence_s=0.1)
+    link.strain = strain
+    with anyio.fail_after(20), pytest.raises(BoxLost, match=lost) as caught:
+        await link.receive_live(1)
+    assert caught.value.evidence.points_at_program is to_blame
 
 
 def test_a_result_is_one() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_gym.errors import ConfigurationError
-from sandbox_gym.private import make_private, state_folder, write_whole
+from sandbox_gym.private import make_private, remove_unfinished, state_folder, write_together, write_whole
 from sandbox_gym.sandbox.cleanup.owner import held_lease
 
 
@@ -65,3 +65,22 @@ def test_a_file_is_written_whole_and_for_its_owner_alone(tmp_path: Path) -> None
     assert (tmp_path / "record.json").read_bytes() == b"2"
     assert mode(tmp_path / "record.json") == 0o600
     assert os.listdir(tmp_path) == ["record.json"]
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_files_are_written_together_or_none_is(tmp_path: Path, failing: int) -> None:
+    files = {tmp_path / f"{number}.json": b"x" for number in range(3)}
+    (tmp_path / f"{failing}.new").mkdir()  # in its way, as a full disk would be
+    with pytest.raises(OSError, match=f"{failing}.new"):
+        write_together(files)
+    assert os.listdir(tmp_path) == [f"{failing}.new"]
+    (tmp_path / f"{failing}.new").rmdir()
+    write_together(files)
+    assert sorted(os.listdir(tmp_path)) == ["0.json", "1.json", "2.json"]
+
+
+def test_what_a_killed_process_did_not_finish_is_removed(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a.json", b"1")
+    (tmp_path / "b.new").write_bytes(b"")
+    remove_unfinished(tmp_path)
+    assert os.listdir(tmp_path) == ["a.json"]

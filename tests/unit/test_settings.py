@@ -12,6 +12,7 @@ import yaml
 from docs.generate.settings import settings as documented
 from sandbox_gym.config import Settings
 from sandbox_gym.errors import ConfigurationError
+from sandbox_gym.sandbox.registry import make_provider
 from sandbox_gym.server.launch import serve_as_child
 from sandbox_gym.server.protocol.resources import ResourcesServer
 from sandbox_gym.server.workers.parent import share
@@ -64,6 +65,15 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
             "inf",
             "deadline_s: Input should be a finite number, and it is 'inf' \\(SANDBOX_GYM_DEADLINE_S\\)$",
         ),
+        (
+            "SANDBOX_GYM_SESSION_TTL_S",
+            "1e308",
+            "session_ttl_s: Input should be less than or equal to 1000000000000, and it is '1e308'"
+            " \\(SANDBOX_GYM_SESSION_TTL_S\\)$",
+        ),
+        ("SANDBOX_GYM_STATE_DIR", "/tmp/\udcff", "state_dir: is no UTF-8 text: name what is \\(SANDBOX_GYM_STATE_DIR"),
+        ("SANDBOX_GYM_ATTEMPTS", "9" * 40, "attempts: Input should be less than or equal to 1000000000000"),
+        ("SANDBOX_GYM_CPUS_PER_BOX", "1e6", "cpus_per_box: Input should be less than or equal to 100000"),
         (
             "SANDBOX_GYM_IN_PROCESS",
             "no",
@@ -255,3 +265,12 @@ def test_reading_settings_imports_no_feature() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("python", "what"), [("/tmp", "is no program"), ("/dev/null", "is no program"), ("/none", "does not exist")]
+)
+def test_an_interpreter_that_is_none_is_refused_by_name(folder: Path, python: str, what: str) -> None:
+    settings = Settings.from_flat({"local_python": python, "state_dir": folder / "state"})
+    with pytest.raises(ConfigurationError, match=f"local_python is {python}, which {what}; name an interpreter"):
+        make_provider(settings)

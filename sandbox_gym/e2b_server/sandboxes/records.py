@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import structlog
 
-from sandbox_gym.private import make_private, write_whole
+from sandbox_gym.private import make_private, remove_unfinished, write_whole
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -105,6 +105,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         make_private(folder)
+        remove_unfinished(folder)
 
     def write(self, record: SandboxRecord | Image) -> None:
         """Atomic."""

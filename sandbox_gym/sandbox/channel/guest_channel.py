@@ -17,7 +17,7 @@ import structlog
 from anyio.abc import ByteStream
 
 from sandbox_gym.contract import Dialogue, DialogueOutcome, Outcome, Run, Status
-from sandbox_gym.errors import BoxLost
+from sandbox_gym.errors import BoxLost, LossEvidence
 from sandbox_gym.guest.protocol.frames import CHUNK
 from sandbox_gym.limits import Limits
 from sandbox_gym.observe.traces import span
@@ -29,6 +29,7 @@ from sandbox_gym.sandbox.channel.frame_stream import SMALL, FrameStream, Header
 from sandbox_gym.sandbox.channel.guest_config import GuestConfig
 from sandbox_gym.sandbox.channel.outcomes import parse_outcome
 from sandbox_gym.sandbox.channel.run_encoder import Sending, Wiring, check_paths
+from sandbox_gym.sandbox.channel.strain import Strain, keeps_its_guest_waiting, starved_itself
 from sandbox_gym.sandbox.pressure import machine_pressure
 
 SILENCE_S: Final = 1.5
@@ -46,8 +47,8 @@ HANDSHAKE_S: Final = 30.0
 _log = structlog.get_logger(__name__)
 
 
-async def _unknown() -> int:
-    return 0
+async def _unknown() -> Strain:
+    return Strain()
 
 
 class GuestChannel(FrameStream):
@@ -66,8 +67,8 @@ class GuestChannel(FrameStream):
         self.reported_ooms = 0
         """Processes that the kernel killed for memory since the sandbox was made, as its last reset reported."""
         self._busy = False
-        self.throttled: Callable[[], Awaitable[int]] = _unknown
-        """In how many periods the box's own CPU quota has held it back, as far as its machine knows."""
+        self.strain: Callable[[], Awaitable[Strain]] = _unknown
+        """What the box's programs do, as far as its machine knows. Never raises."""
 
     # -- the protocol
 
@@ -100,6 +101,7 @@ class GuestChannel(FrameStream):
             if header.get("op") != "beat":
                 return header, body
         deadline = time.monotonic() + within_s
+        silent: Strain | None = None
         while True:
             left = deadline - time.monotonic()
             patience = self._silence_s if self._beats else left
@@ -111,8 +113,9 @@ class GuestChannel(FrameStream):
                 if left > 0:
                     continue
             if not silence.cancelled_caught or time.monotonic() >= deadline:
-                raise self.lost(f"was silent for {within_s:.0f} s")
-            await self._give_another_chance(time.monotonic() - started - patience)
+                raise await self._overdue(within_s, silent)
+            found = await self._give_another_chance(time.monotonic() - started - patience)
+            silent = silent or found
 
     async def receive_patiently(self, within_s: float) -> tuple[Header, bytes]:
         """The next frame that is no heartbeat, from a box that has nothing to run and so need not send one."""
@@ -122,17 +125,27 @@ class GuestChannel(FrameStream):
             if header.get("op") != "beat":
                 return header, body
 
-    async def _give_another_chance(self, late_s: float) -> None:
+    async def _overdue(self, within_s: float, silent: Strain | None) -> BoxLost:
+        """What to raise of a run that did not end. `silent`: of the box when it was first silent in it, if it was."""
+        error = self.lost(f"was silent for {within_s:.0f} s")
+        if silent is not None and starved_itself(silent, await self.strain()):
+            error.evidence = LossEvidence(
+                crowded=True, detail="its own processes, as many as it may have, took its CPU"
+            )
+        return error
+
+    async def _give_another_chance(self, late_s: float) -> Strain:
         """Silence may be the host's fault: short of CPU it reads late, and its sandboxes send late. Or the program's,
-        which takes all of the box's quota: such a box is not frozen, and has until its run must be over."""
+        which takes the box's CPU: such a box is not frozen, and has until its run must be over. The box as it began."""
         busy = late_s > LAG_S or machine_pressure() > BUSY
-        throttled = await self.throttled()
+        before = await self.strain()
         try:
             with anyio.fail_after(BUSY_SILENCE_S if busy else LAG_S):
                 await self._hear()
         except TimeoutError:
-            if await self.throttled() == throttled:
+            if not keeps_its_guest_waiting(before, await self.strain()):
                 raise self.lost(f"sent no heartbeat for {self._silence_s:g} s") from None
+        return before
 
     # -- runs
 

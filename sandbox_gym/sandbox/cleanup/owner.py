@@ -19,9 +19,10 @@ from pathlib import Path
 
 from sandbox_gym.errors import ConfigurationError
 from sandbox_gym.private import make_private, state_folder
+from sandbox_gym.sandbox.cleanup.heartbeats import Heartbeats
 
 LEASE_S = 900.0
-"""An owner of another boot whose lock was not renewed for so long is dead; owners renew every minute."""
+"""An owner of another boot whose lock was seen unchanged for so long is dead; owners renew every minute."""
 EXPIRY_GRACE_S = 3600.0
 """How long after a box's lifetime its label expires: replacing it, and clocks that differ, fit in here."""
 _ID = r"([0-9a-f]{32})-([0-9]{1,12})-([0-9]{1,10})-([0-9]{1,20})"
@@ -121,6 +122,8 @@ class Owners:
 
     def __init__(self, state_dir: Path | None = None) -> None:
         self._locks = state_dir / "owners" if state_dir else None
+        self._heartbeats = Heartbeats(self._locks, this_owner().boot) if self._locks else None
+        self._began = time.time() - time.monotonic()
 
     def why_dead(self, owner: Owner, expires_at: float | None = None) -> str:
         """Why `owner` is certainly gone; empty when it is alive or may be. `expires_at`: Unix seconds."""
@@ -132,11 +135,16 @@ class Owners:
             return ""
         if near:
             return "its process is gone"
-        if held is False and (owner.boot == this_owner().boot or self._lease_is_over(owner)):
-            return "no process holds its lock"
-        if expires_at is not None and time.time() > expires_at:
+        if held is False:  # which tells more than an expiry does
+            is_over = owner.boot == this_owner().boot or self._lease_is_over(owner)
+            return "no process holds its lock" if is_over else ""
+        if expires_at is not None and self._wall_clock() > expires_at:
             return "it has expired"
         return ""
+
+    def _wall_clock(self) -> float:
+        """Unix seconds. That the clock was put forward since this began makes nothing older."""
+        return min(time.time(), self._began + time.monotonic())
 
     def _is_held(self, owner: Owner) -> bool | None:
         """Whether a process holds the owner's lock; None where there is no lock."""
@@ -159,10 +167,11 @@ class Owners:
         return False
 
     def _lease_is_over(self, owner: Owner) -> bool:
-        """Locks of another machine on a shared folder may not be seen from here: their files' times are."""
+        """Locks of another machine on a shared folder may not be seen from here: that their files change is."""
         assert self._locks is not None
+        assert self._heartbeats is not None
         with contextlib.suppress(OSError):
-            return time.time() - (self._locks / f"{owner}.lock").stat().st_mtime > LEASE_S
+            return self._heartbeats.silent_s(self._locks / f"{owner}.lock") > LEASE_S
         return False
 
 

@@ -12,6 +12,7 @@ from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.limits import Limits
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.strain import Strain
 from sandbox_gym.sandbox.containers.container import ContainerOptions, Sizes, sizes
 from sandbox_gym.sandbox.users import User
 
@@ -57,7 +58,7 @@ class ContainerMachine(ABC):
         self.box_id, self.user, self.guest_volume = facts.name, facts.user, facts.guest_volume
         self.isolation: Isolation = facts.options.isolation
         self.channel = channel
-        self.channel.throttled = self.throttled
+        self.channel.strain = self.strain
         self.further: list[GuestChannel] = []
         """Of guests beside the first."""
         self._earlier_oom = False
@@ -81,8 +82,8 @@ class ContainerMachine(ABC):
         return int(state.get("OOMKilled") is True)
 
     @abstractmethod
-    async def throttled(self) -> int:
-        """In how many periods its CPU quota has held it back; 0 where the engine does not say. Never raises."""
+    async def strain(self) -> Strain:
+        """See `Strain`; zeros where the engine does not say. Never raises."""
 
     async def pid(self) -> int:
         """Its first process, as the engine's machine numbers it. Raises ProviderDown."""

@@ -135,7 +135,11 @@ class ImageSnapshots(Generic[M]):
             raise SnapshotFailed(f"the container can't be committed: {error}") from error
         if saving.globals_blob:
             path = self._folder / f"{snapshot.snapshot_id}.pickle"
-            await anyio.to_thread.run_sync(write_whole, path, saving.globals_blob)
+            try:
+                await anyio.to_thread.run_sync(write_whole, path, saving.globals_blob)
+            except OSError:
+                await self._images.remove(self._reference(snapshot.snapshot_id))
+                raise
         size = await self._measured(image_id)
         return replace(snapshot, digest=image_id.removeprefix("sha256:"), size_bytes=size)
 

@@ -10,6 +10,7 @@ import anyio
 
 from sandbox_gym.errors import LossEvidence, ProviderDown
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.strain import Strain
 from sandbox_gym.sandbox.containers.container import Sizes
 from sandbox_gym.sandbox.containers.machine import ContainerFacts, ContainerMachine, Removals
 from sandbox_gym.sandbox.docker.engine import CALL_TIMEOUT_S, Engine
@@ -51,14 +52,20 @@ class DockerMachine(ContainerMachine):
         found = await self._engine.call(lambda client: client.api.inspect_container(self.container.id))
         return cast("dict[str, object]", found["State"])
 
-    async def throttled(self) -> int:
+    async def strain(self) -> Strain:
         try:
             found = await self._engine.ask(
                 lambda client: client.api.stats(self.container.id, stream=False, one_shot=True)
             )
-            return int(found["cpu_stats"]["throttling_data"]["throttled_periods"])
-        except (ProviderDown, KeyError, TypeError, ValueError):
-            return 0
+            cpu, tasks = found["cpu_stats"], found["pids_stats"]
+            return Strain(
+                int(cpu["throttling_data"]["throttled_periods"]),
+                int(cpu["cpu_usage"]["total_usage"]) / 1e9,
+                int(tasks.get("current", 0)),
+                int(tasks.get("limit", 0)),
+            )
+        except (ProviderDown, KeyError, TypeError, ValueError, AttributeError):
+            return Strain()
 
     async def evidence(self) -> LossEvidence:
         if self.channel.ended:  # which the Engine learns a moment later than we

@@ -22,7 +22,7 @@ import anyio.to_thread
 import structlog
 
 from sandbox_gym.errors import BoxLost, SandboxGymError
-from sandbox_gym.private import make_private, write_whole
+from sandbox_gym.private import make_private, write_together, write_whole
 from sandbox_gym.sandbox.e2b.errors import watched
 from sandbox_gym.sandbox.e2b.machine import E2bMachine
 from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, Saving, Snapshot, SnapshotFailed
@@ -127,9 +127,8 @@ class E2bSnapshots:
     def _add(self, record: Record, globals_blob: bytes) -> None:
         """Once this returns the snapshot survives a crash of this process. Blocking."""
         snapshot_id = record.snapshot.snapshot_id
-        if globals_blob:
-            write_whole(self._folder / f"{snapshot_id}.pickle", globals_blob)
-        write_whole(self._folder / f"{snapshot_id}.json", json.dumps(asdict(record)).encode())
+        files = {self._folder / f"{snapshot_id}.pickle": globals_blob} if globals_blob else {}
+        write_together({**files, self._folder / f"{snapshot_id}.json": json.dumps(asdict(record)).encode()})
         self._records[snapshot_id] = record
 
     async def find(self, snapshot_id: str) -> Snapshot:

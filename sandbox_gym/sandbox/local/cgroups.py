@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox_gym.guest.runs.evidence import NEAR_CAP
+from sandbox_gym.sandbox.channel.strain import Strain
 
 CONTROLLERS_V1 = ("memory", "pids", "cpuacct")
 OPTIONAL_V1 = ("cpu", "freezer")
@@ -92,13 +93,12 @@ class Group:
         if self.version == 1:
             _write_if_there(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
-    def process_cap_hits(self) -> int:
-        """Forks that the group's process cap refused."""
-        return _counter(self.folders["pids"] / "pids.events", "max")
-
-    def throttled(self) -> int:
-        """In how many of its periods the group used up its CPU quota."""
-        return _counter(self.folders["cpu"] / "cpu.stat", "nr_throttled") if "cpu" in self.folders else 0
+    def strain(self) -> Strain:
+        """See `Strain`."""
+        cpu, pids = self.folders["cpuacct" if self.version == 1 else "memory"], self.folders["pids"]
+        throttled = _counter(self.folders["cpu"] / "cpu.stat", "nr_throttled") if "cpu" in self.folders else 0
+        cpu_s = _number(cpu / "cpuacct.usage") / 1e9 or _counter(cpu / "cpu.stat", "usage_usec") / 1e6
+        return Strain(throttled, cpu_s, _number(pids / "pids.current"), _number(pids / "pids.max"))
 
     def pids(self) -> set[int]:
         """The processes in the group now, in any of its folders."""

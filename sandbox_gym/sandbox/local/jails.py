@@ -85,8 +85,9 @@ class Jails:
     ) -> None:
         """`users`: of which jails have their own, as root."""
         bwrap = find_bubblewrap()
-        if not python.exists():
-            raise ConfigurationError(f"local_python is {python}, which does not exist; name an interpreter")
+        if not (python.is_file() and os.access(python, os.X_OK)):
+            what = "is no program" if python.exists() else "does not exist"
+            raise ConfigurationError(f"local_python is {python}, which {what}; name an interpreter")
         self.bwrap, self._python, self.cgroups, self._packages = bwrap, python, cgroups, packages
         self._users, self._compilers = users, compilers
 

@@ -15,6 +15,7 @@ from sandbox_gym.contract import Isolation
 from sandbox_gym.errors import BoxLost, LossEvidence, ProviderDown
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.strain import Strain
 from sandbox_gym.sandbox.local.cgroups import Group
 from sandbox_gym.sandbox.processes import kill_session
 from sandbox_gym.sandbox.users import User
@@ -34,10 +35,10 @@ class LocalMachine:
     def __init__(self, box_id: str, process: Process, channel: GuestChannel, group: Group | None, user: User) -> None:
         self.box_id = box_id
         self.channel = channel
-        self.channel.throttled = self._throttled
+        self.channel.strain = self._strain
         self._process = process
         self._pidfd = _open_pidfd(process.pid)
-        self._earlier = (0, 0, 0)
+        self._earlier = (0, 0)
         self.group = group
         self.user = user
         self._caps = (0, 0, 0.0)
@@ -78,19 +79,17 @@ class LocalMachine:
     async def evidence(self) -> LossEvidence:
         if self.group is None:
             return LossEvidence(detail="no cgroup")
-        kills, full, cap_hits = (now - then for now, then in zip(self._counters(), self._earlier, strict=True))
+        kills, full = (now - then for now, then in zip(self._counters(), self._earlier, strict=True))
         if kills and not full:
-            return LossEvidence(0, cap_hits, f"{kills} processes killed for memory that was short above the sandbox")
-        return LossEvidence(kills, cap_hits)
+            return LossEvidence(0, f"{kills} processes killed for memory that was short above the sandbox")
+        return LossEvidence(kills)
 
-    def _counters(self) -> tuple[int, int, int]:
-        """What the box's group has counted since it was made: OOM kills, times at its memory cap, forks refused."""
-        if self.group is None:
-            return (0, 0, 0)
-        return self.group.oom_kills(), self.group.times_full(), self.group.process_cap_hits()
+    def _counters(self) -> tuple[int, int]:
+        """What the box's group has counted since it was made: OOM kills, times at its memory cap."""
+        return (self.group.oom_kills(), self.group.times_full()) if self.group is not None else (0, 0)
 
-    async def _throttled(self) -> int:
-        return self.group.throttled() if self.group is not None else 0
+    async def _strain(self) -> Strain:
+        return self.group.strain() if self.group is not None else Strain()
 
     @property
     def counters_at(self) -> str:

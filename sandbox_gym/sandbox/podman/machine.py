@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from sandbox_gym.errors import ProviderDown
 from sandbox_gym.sandbox.channel.guest_channel import GuestChannel
+from sandbox_gym.sandbox.channel.strain import Strain
 from sandbox_gym.sandbox.containers.container import Sizes
 from sandbox_gym.sandbox.containers.machine import ContainerFacts, ContainerMachine, Removals
 from sandbox_gym.sandbox.podman.command import Podman
@@ -53,12 +54,12 @@ class PodmanMachine(ContainerMachine):
             return await super().oom_kills(state)
         return await anyio.to_thread.run_sync(counted, str(state.get("CgroupPath")), "memory", "oom_kill")
 
-    async def throttled(self) -> int:
+    async def strain(self) -> Strain:
         try:
             group = str((await self.state()).get("CgroupPath"))
         except ProviderDown:
-            return 0
-        return await anyio.to_thread.run_sync(counted, group, "cpu", "nr_throttled")
+            return Strain()
+        return Strain(await anyio.to_thread.run_sync(counted, group, "cpu", "nr_throttled"))
 
     async def remove(self) -> None:
         await self._removals.remove(self.box_id)

@@ -44,7 +44,7 @@ class Admission:
     @asynccontextmanager
     async def admitted(self, tenant: str = "", count: int = 1) -> AsyncIterator[None]:
         """`count` slots while the body runs. Raises PoolFull at once when the queue is full. A request that is
-        cancelled while it waits leaves the queue and never had a slot."""
+        cancelled while it waits leaves the queue, and gives back what it was given at that moment."""
         if self.waiting >= self.queue_size:
             raise PoolFull(f"{self.waiting} requests wait already, as many as may", retry_after_s=self.retry_after_s())
         waiter = _Waiter(tenant, min(count, self.slots))
@@ -53,21 +53,23 @@ class Admission:
             self._clocks[tenant] = max(self._clocks.get(tenant, 0.0), self._now)
         self.waiting += 1
         self._dispatch()
+        started = None
         try:
-            with span("queue", {"waiting": self.waiting}):
-                await waiter.admitted.wait()
-        finally:
-            self.waiting -= 1
-            if not waiter.admitted.is_set():
-                self._queues[tenant].remove(waiter)
-                self._forget(tenant)
-                self._dispatch()
-        started = time.monotonic()
-        try:
+            try:
+                with span("queue", {"waiting": self.waiting}):
+                    await waiter.admitted.wait()
+            finally:
+                self.waiting -= 1
+            started = time.monotonic()
             yield
         finally:
-            self.held -= waiter.count
-            self._service_s += 0.1 * (time.monotonic() - started - self._service_s)
+            if waiter.admitted.is_set():  # also where it was cancelled at that very moment
+                self.held -= waiter.count
+            else:
+                self._queues[tenant].remove(waiter)
+                self._forget(tenant)
+            if started is not None:
+                self._service_s += 0.1 * (time.monotonic() - started - self._service_s)
             self._dispatch()
 
     def by_tenant(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import structlog
 
-from sandbox_gym.private import make_private, write_whole
+from sandbox_gym.private import make_private, remove_unfinished, write_whole
 
 _log = structlog.get_logger(__name__)
 
@@ -36,6 +36,7 @@ class SessionRecords:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         make_private(folder)
+        remove_unfinished(folder)
 
     def _path(self, session_id: str) -> Path:
         return self._path_in(self._folder, session_id)

@@ -53,6 +53,7 @@ Program = Callable[[str], str]
 SHOWN_BYTES: Final = 64 * 1024
 MANY: Final = 2
 WITH_OTHERS: Final = "the program ends well with other tests, too"
+OWN_FAILS: Final = "the program ends well with a changed test that the row's own solution fails"
 _SKIPPED: Final = {
     "python": re.compile(r"^OK \(.*skipped=", re.MULTILINE),
     "pytest": re.compile(r"^=*.*\b[1-9]\d* (skipped|xfailed|deselected)\b.* in [\d.]+s", re.MULTILINE),
@@ -129,7 +130,7 @@ class FusionSubmit:
             answer = await judging.asked(partial(find, wanted.completion, written))
         language = as_program(language, tests.source or answer.code)
         if tests.source:
-            return await self._run_with(tests, answer, language, engine, call, wanted)
+            return await self._run_with(tests, answer, _own_solution(row), language, engine, call, wanted)
         limits = tightened(self._limits, config)
         metadata = {"language": language.name, **tests.metadata}
         parse = partial(parse_task, metadata, limits=limits, early_stop=not config.extra.run_all_cases)
@@ -158,13 +159,14 @@ class FusionSubmit:
         self,
         tests: Tests,
         answer: Extracted,
+        own: str,
         language: Language,
         engine: Engine,
         call: ToolCall,
         wanted: FusionSubmitRequest,
     ) -> FusionResult:
         """The answer and the row's test as one program: right where it ends well, as there, and badly where its test
-        must fail."""
+        must fail. `own`: the row's own solution, if it has one."""
         config = wanted.config
         code = repr(answer.code) if config.extra.repr_code else tests.preface(answer.code)
         prepared = partial(program_with, code, tests.source, language.name)
@@ -180,7 +182,9 @@ class FusionSubmit:
             accepted, done = False, {**done, "message": "a test was skipped, which does not skip itself"}
         if accepted and tests.answer is None:
             again = replace(call, arguments={**arguments, **times})
-            why = await self._forged(code, program, tests.source, language, engine, again)
+            solved = partial(program_with, tests.preface(own), tests.source, language.name, prompt=tests.prompt)
+            solution = await judging.asked(solved) if own and not config.extra.repr_code else None
+            why = await self._forged(code, (program, solution), tests.source, language, engine, again)
             accepted, done = not why, {**done, "message": why}
         return {
             "id": wanted.id,
@@ -194,19 +198,30 @@ class FusionSubmit:
         }
 
     async def _forged(
-        self, answer: str, program: Program, test: str, language: Language, engine: Engine, call: ToolCall
+        self,
+        answer: str,
+        programs: tuple[Program, Program | None],
+        test: str,
+        language: Language,
+        engine: Engine,
+        call: ToolCall,
     ) -> str:
-        """Why the answer ends well without its test; nothing where it does not.
+        """Why the answer ends well without its test; nothing where it does not. `programs`: of it, and of the row's own
+        solution.
 
         A failure behind the test is not reached by an answer that ended the program before, nor by a test that ends it
         itself. A test that says what it expects or claims must fail where it expects or claims something else, and
         pass once more. Where it does not say, and the answer names what could forge its test's end, a changed test must
         fail. Each is compiled anew: were the true one's program kept, an answer could tell it by its age.
         """
+        program, own = programs
 
         async def passes(code: str) -> bool | None:
             done = await self._tools.run_anew(engine, replace(call, arguments={**call.arguments, "code": code}))
             return None if done["run_result"] is None else _passed(done, language.name)
+
+        async def own_fails(other: str) -> bool:
+            return own is not None and await passes(own(other)) is False and bool(await passes(own(test)))
 
         if language.name == "verilog" and (name := await judging.asked(partial(borrowed, answer, test))):
             return f"the answer uses {name!r}, which is the test's own"
@@ -216,9 +231,10 @@ class FusionSubmit:
             return "the program ends well with a failing test, too: it ends before its test"
         others = await judging.asked(partial(expecting_other, test, language.name))
         if others:
-            programs = [(program(other), False) for other in others]
-            programs.insert(secrets.randbelow(min(len(others), MANY) + 1), (program(test), True))
-            why = await _disproved(programs, passes)
+            tests = [(other, False) for other in others]
+            tests.insert(secrets.randbelow(min(len(others), MANY) + 1), (test, True))
+            most = len(others) if own is not None and could_forge(answer) else MANY
+            why = await _disproved(tests, lambda one: passes(program(one)), own_fails, most)
             if why is not None and (why != WITH_OTHERS or len(others) > 1 or could_forge(answer)):
                 return why  # a single place may be none of the test's
         else:
@@ -233,23 +249,35 @@ class FusionSubmit:
 
 
 async def _disproved(
-    programs: Sequence[tuple[str, bool]], passes: Callable[[str], Awaitable[bool | None]]
+    tests: Sequence[tuple[str, bool]],
+    passes: Callable[[str], Awaitable[bool | None]],
+    own_fails: Callable[[str], Awaitable[bool]],
+    most: int,
 ) -> str | None:
     """Why an answer does not count, by runs of its true test among tests that expect something else; nothing where the
-    true one passes, and two of the others fail before two pass: one place of a test may be taken for an expected value
-    that is none. What does not compile says nothing: None where none of the others does."""
+    true one passes, and `most` of the others fail before as many pass: one place of a test may be taken for an expected
+    value that is none, if the row's own solution does not fail there. What does not compile says nothing: None where
+    none of the others does."""
     failed = passed = seen = 0
-    for program, is_true in programs:
-        ended_well = await passes(program)
+    for test, is_true in tests:
+        ended_well = await passes(test)
         if is_true and not ended_well:
             return "the program passes its test at one time and fails it at another"
+        if ended_well and not is_true and await own_fails(test):
+            return OWN_FAILS
         seen += is_true
         failed, passed = failed + (ended_well is False), passed + (ended_well is True and not is_true)
-        if seen and MANY in (failed, passed):
+        if seen and most in (failed, passed):
             break
     if not passed and not failed:
         return None
     return WITH_OTHERS if passed and passed >= failed else ""
+
+
+def _own_solution(row: Mapping[str, object]) -> str:
+    """A row's, as HumanEval-X and MBXP publish it; empty where it has none."""
+    held = (one.get("canonical_solution") for one in (row, labels_of(dict(row))))
+    return next((text for text in held if isinstance(text, str) and text.strip()), "")
 
 
 def _answer(code: str, completion: str, language: Language) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sandbox_gym.private import make_private
+from sandbox_gym.private import make_private, remove_unfinished, write_together
 from sandbox_gym.sandbox.local.files import copy_tree, give_tree, remove_tree
 from sandbox_gym.sandbox.snapshots import FORGOTTEN_S, NoSuchSnapshot, Snapshot, SnapshotFailed
 
@@ -95,9 +95,13 @@ class Store:
         self._layers, self._records, self._globals = root / "layers", root / "records", root / "globals"
         for folder in (self._layers, self._records, self._globals):
             make_private(folder)
-        for unfinished in (*self._layers.glob(".new-*"), *self._records.glob(".*"), *self._globals.glob(".*")):
-            remove_tree(unfinished) if unfinished.is_dir() else unfinished.unlink()
+            remove_unfinished(folder)
+        for unfinished in self._layers.glob(".new-*"):
+            remove_tree(unfinished)
         self._index = {path.stem: _parse(path) for path in self._records.glob("*.json")}
+        for blob in self._globals.glob("*.pickle"):
+            if blob.stem not in self._index:
+                blob.unlink()
         self._sizes = {path.name: _on_disk(path) for path in self._layers.iterdir()}
         self._wanted_at = dict.fromkeys(self._sizes, 0.0)
         self._lock = threading.Lock()
@@ -134,10 +138,11 @@ class Store:
     def write(self, record: Record, globals_blob: bytes) -> None:
         """Keep a snapshot. Once this returns it survives a crash of this process."""
         snapshot_id = record.snapshot.snapshot_id
-        if globals_blob:
-            _write_whole(self._globals / f"{snapshot_id}.pickle", globals_blob)
+        for folder in (self._globals, self._records):
+            make_private(folder)
         text = json.dumps({"snapshot": asdict(record.snapshot), "layers": record.layers})
-        _write_whole(self._records / f"{snapshot_id}.json", text.encode("utf-8"))
+        files = {self._globals / f"{snapshot_id}.pickle": globals_blob} if globals_blob else {}
+        write_together({**files, self._records / f"{snapshot_id}.json": text.encode("utf-8")})
         self._index[snapshot_id] = record
 
     def adopt(self, root: Path, snapshot_id: str) -> None:
@@ -240,13 +245,3 @@ def _on_disk(folder: Path) -> tuple[int, int]:
     """Bytes of disk, and how many entries."""
     blocks = [entry.stat(follow_symlinks=False).st_blocks for _path, entry in _walk(folder)]
     return sum(blocks) * 512, len(blocks)
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    make_private(path.parent)
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(path)
