@@ -9,6 +9,12 @@ UID_BASE = 0x78000000
 """The first user id of sandboxes on the server's machine: after the last ids that systemd (systemd.io/UIDS-GIDS),
 distributions, SSSD and FreeIPA (up to 2,000,200,000) assign."""
 UID_COUNT = 0x07FFFFFF
+STARVED_SHARE = 0.2
+"""Of a wall time limit: a program that was kept from the CPU for less would have met the limit on a quiet machine too,
+or nearly. One that wants CPU all the time has its CPU time limit first, unless it is kept from it for most."""
+PATIENCE = 3.0
+"""So many times its wall time a starved run may have when it is tried again, with its CPU time as it was: on a machine
+that stays busy it comes to its end, or to its CPU time limit."""
 SESSION_PTYS = 64
 """Pseudo-terminals of one session or pool sandbox at once. The whole machine has kernel.pty.max, 4096 by default. Runs
 of a verdict have none, except those in a task's own repository (SWE), which have as many as a session."""

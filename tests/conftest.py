@@ -39,6 +39,7 @@ ALONE = (
     "tests/engine/test_reaper",
     "tests/engine/test_attribution.py",
     "tests/engine/starvation/",
+    "tests/swe/test_crowded.py",
 )
 """These load the machine, measure how busy it is, or sweep up what a killed owner left, as any other server would."""
 FIRST = "tests/engine/test_reaper"

@@ -16,13 +16,8 @@ from typing import Final
 
 from sandbox_gym.contract import DialogueOutcome, Doubt, Outcome, Status
 from sandbox_gym.errors import BoxLost, LossEvidence, Starved
-from sandbox_gym.limits import Limits
+from sandbox_gym.limits import PATIENCE, STARVED_SHARE, Limits
 from sandbox_gym.sandbox.blame import unexplained
-
-STARVED_SHARE: Final = 0.2
-"""Of its wall time limit: a program that was kept from the CPU for less would have met the limit on a quiet machine
-too, or nearly. One that wants CPU all the time has its CPU time limit first, unless it is kept from it for most."""
-
 
 _KILLED: Final = (b"Killed", b"killed", b"SIGKILL", b"signal 9", b"Terminated")
 _KILLED_CODES: Final = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
@@ -36,11 +31,6 @@ _SHORT: Final = tuple(
 )
 ASIDE_S: Final = 60.0
 """Who may use more time is not given a quiet slot, which keeps all others waiting: it is tried again among them."""
-
-
-PATIENCE: Final = 3.0
-"""So many times its wall time a starved run may have when it is tried again, with its CPU time as it was: on a machine
-that stays busy it comes to its end, or to its CPU time limit."""
 
 
 def waited_s(outcome: Outcome, partner: Outcome | None = None) -> float:

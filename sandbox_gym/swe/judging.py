@@ -29,7 +29,7 @@ class Verifies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PatchVerdict:
-    """The verdict that stands, and the first run behind it. No report: no test ran."""
+    """The verdict that stands, and the runs behind it. No report: no test ran."""
 
     verdict: Verdict
     judgements: tuple[Judgement, ...]
@@ -39,11 +39,8 @@ class PatchVerdict:
     """PASS_TO_PASS that failed, and passed when run again."""
     run_s: float
     """Of all runs together."""
-
-    @property
-    def state(self) -> State | None:
-        """Of the first run."""
-        return self.judgements[0].state
+    state: State | None
+    """Of the first run that counts."""
 
 
 def timed(job: SweJob, deadline_s: float) -> SweJob:
@@ -64,15 +61,20 @@ async def judge_patch(engine: Verifies, job: SweJob, answer: Answer, caller: Cal
 
 
 def _patch_verdict(verifier: SweVerifier, job: SweJob, answer: Answer, found: Verification) -> PatchVerdict:
-    report = verifier.report(job, answer, found.state)
+    judgements = found.judgements
+    if verifier.is_late(job, answer, found.state):
+        job, judgements = replace(job, patient=True), judgements[1:]
+    state = judgements[0].state
+    report = verifier.report(job, answer, state)
     again = rerun_of(job, report) if report is not None else None
-    graded = found.judgements[: 1 if again is None else 2]
+    graded = judgements[: 1 if again is None else 2]
     run_s = sum(one.verdict.timings_s.get("run", 0.0) for one in graded)
     return PatchVerdict(
         found.verdict,
         found.judgements,
         report,
-        verifier.grade_of(job, answer, found.state),
+        verifier.grade_of(job, answer, state),
         () if again is None else verifier.flaky(again, answer, graded[1].state),
         run_s + found.verdict.timings_s.get("inverted", 0.0),
+        state,
     )

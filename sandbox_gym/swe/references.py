@@ -251,10 +251,13 @@ class _Making:
         return Seen({}, {}) if ran is None else Seen(ran.statuses, said_in(job.task, ran.report))
 
     async def _run(self, job: SweJob) -> _Ran | None:
-        """None where the row's own patch does not apply."""
+        """None where the row's own patch does not apply. Raises Starved, so that nothing is kept of tests that did not
+        have their time, either time."""
         verifier, answer = SweVerifier(), Answer(job.task.patch)
         plan = verifier.plan(job, answer)
         state = await patiently(partial(self._engine.run, plan, caller=self._caller), self._caller)
+        if not job.patient and await anyio.to_thread.run_sync(verifier.is_late, job, answer, state):
+            return await self._run(replace(job, patient=True))
         verdict = await anyio.to_thread.run_sync(verifier.judge, job, answer, plan, state)
         report = await anyio.to_thread.run_sync(verifier.report, job, answer, state)
         outcome = tests_outcome(state)

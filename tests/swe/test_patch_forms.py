@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from sandbox_gym.verifiers.swe import extract_patch, read_patch
 from tests.swe.test_patch_names import FILES, clean, prepared, repository
+from tests.swe.test_prepare import git
 
 HUNK = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
 __all__ = ["repository"]
@@ -98,3 +100,25 @@ def test_a_move_whose_header_says_otherwise_has_its_sides(header: str) -> None:
 def test_a_move_reaches_no_file_of_gits() -> None:
     moved = MOVES["alone"].replace("sub/new.py", ".git/hooks/post-checkout")
     assert ".git" in read_patch(f"diff --git mod.py .git/hooks/post-checkout\n{moved}".encode()).problem
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_hunks_without_context_are_where_their_numbers_say(repository: Path, seed: int) -> None:
+    """Of files whose lines are much alike, and of a new and a deleted one."""
+    chance = random.Random(seed)
+    path = repository / "mod.py"
+    before = [f"x = {chance.randrange(3)}\n" for _ in range(30)]
+    path.write_text("".join(before))
+    git(repository, "commit", "-qam", "lines")
+    after = list(before)
+    for _ in range(4):
+        at = chance.randrange(len(after))
+        after[at : at + chance.randrange(3)] = ["y = 1\n"] * chance.randrange(3)
+    path.write_text("".join(after))
+    (repository / "new.py").write_text("n = 1\n")
+    git(repository, "add", "-A")
+    patch = git(repository, "diff", "--cached", "-U0")
+    git(repository, "reset", "-q", "--hard")
+    assert prepared(repository, patch) == 0
+    assert path.read_text() == "".join(after)
+    assert (repository / "new.py").exists()

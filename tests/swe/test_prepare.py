@@ -51,9 +51,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def prepared(
-    repository: Path, patch: str, look: str, codes: tuple[int, ...] = (0,), *, path: str = "", own_disk: str = ""
-) -> str:
-    """What `look` prints in the place of the tests' watcher; `codes`: how preparing may end."""
+    repository: Path, patch: str, look: str, codes: tuple[int, ...] = (0,), *, path: str = "", own_disk: str = "",
+    start: str = "", **more: object,
+) -> str:  # fmt: skip
+    """What `look` prints in the place of the tests' watcher; `codes`: how preparing may end; `start`: what it does
+    first; `more`: of its job."""
     place = repository.parent / ".verify"
     place.mkdir()
     source = files("sandbox_gym.verifiers.swe.channel").joinpath("prepare.py").read_text("utf-8")
@@ -61,6 +63,7 @@ def prepared(
         changed = source.replace("OWN_DISK = 8 << 30", f"OWN_DISK = {own_disk}")
         assert changed != source
         source = changed
+    source = source.replace("    here = ", f"    {start or 'pass'}\n    here = ", 1)
     (place / "prepare.py").write_text(source)
     (place / "candidate.diff").write_text(patch)
     (place / "tests.diff").write_text("")
@@ -68,7 +71,7 @@ def prepared(
     job = {
         "workdir": str(repository), "commit": "HEAD", "restore": [], "watch": [sys.executable, "-c", look],
         "channel_fd": 2, "nonce": "", "says": [], "reads": [], "read_bytes": 0, "rewrites": [], "reverse": False,
-        "names": reading.paths, "headed": reading.headed, "bare": reading.bare,
+        "names": reading.paths, "headed": reading.headed, "bare": reading.bare, **more,
     }  # fmt: skip
     (place / "prepare.json").write_text(json.dumps(job))
     command = [sys.executable, str(place / "prepare.py")]
@@ -196,14 +199,29 @@ PATCH = (
 )
 
 
-@pytest.mark.parametrize(("how", "code"), [("kill -9 $$", 45), ("kill -TERM $$", 45), ("exit 1", 41)])
-def test_a_git_that_is_killed_is_no_fault_of_the_patch(repository: Path, how: str, code: int) -> None:
+def broken(repository: Path, how: str, applies: str = "*") -> str:
+    """A folder of a git and a patch(1) that end so, git where its first argument is `applies`."""
     tools = repository.parent / "tools"
     tools.mkdir()
     for name in ("git", "patch"):
-        (tools / name).write_text(f"#!/bin/sh\n{how}\n")
+        (tools / name).write_text(
+            f'#!/bin/sh\ncase "{name} $1" in git\\ {applies}|patch*) {how};; esac\nexec {shutil.which(name)} "$@"\n'
+        )
         (tools / name).chmod(0o755)
-    prepared(repository, PATCH, "", (code,), path=str(tools))
+    return str(tools)
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("kill -9 $$", 45), ("kill -TERM $$", 45), ("kill -BUS $$", 45), ("exit 1", 41)]
+)
+def test_a_git_that_is_killed_is_no_fault_of_the_patch(repository: Path, how: str, code: int) -> None:
+    prepared(repository, PATCH, "", (code,), path=broken(repository, how))
+
+
+@pytest.mark.parametrize("name", ["XFSZ", "SEGV", "ABRT", "FPE", "ILL"])
+def test_a_patch_that_makes_git_crash_does_not_apply(repository: Path, name: str) -> None:
+    said = prepared(repository, PATCH, "", (41,), path=broken(repository, f"kill -{name} $$", "apply"))
+    assert "was ended by signal" in said
 
 
 @pytest.mark.parametrize(("times", "code"), [(7, 0), (99, 41)])
@@ -247,3 +265,39 @@ def test_a_full_disk_is_the_patchs_fault_only_where_it_is_the_boxes_own(
         prepared(repository, PATCH, "", (code,), own_disk=own_disk)
     finally:
         subprocess.run(["umount", str(place)], check=True)
+
+
+COUNTS = """
+import os
+said = open('/proc/self/io').read().split()
+stat = open('/proc/self/stat').read().rpartition(')')[2].split()
+usage = __import__('resource').getrusage(-1)
+print('\\nCOUNTS', said[1:8:2], stat[8], stat[10], stat[13:15], usage.ru_utime, usage.ru_minflt, usage.ru_inblock)
+"""
+
+
+def test_what_the_tests_process_has_read_and_written_tells_nothing_of_changed_tests(repository: Path) -> None:
+    """The kernel tells all programs of the box: more words on the channel, more edits, another length of the job."""
+    path = repository / "kept/mod.py"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    seen = set()
+    for edits in (0, 1, 40):
+        says = [{"kind": "inversion", "how": {f"test_{at}": "another value" for at in range(edits)}}]
+        rewrites = [["kept/mod.py", digest, [[8, 12, "pept"]] * min(edits, 1) + [[0, 0, ""]] * edits]]
+        found = prepared(repository, "", COUNTS, says=says, rewrites=rewrites)
+        assert ("pept" in path.read_text()) is bool(edits)
+        git(repository, "checkout", "-q", ".")
+        shutil.rmtree(repository.parent / ".verify")
+        seen.add(next(line for line in found.splitlines() if line.startswith("COUNTS")))
+    assert len(seen) == 1, seen
+
+
+@pytest.mark.parametrize(("ends", "code"), [("sys.exit(TESTS_FAILED)", 42), ("raise KeyError(1)", 1)])
+def test_how_preparing_ends_is_how_its_process_ends(repository: Path, ends: str, code: int) -> None:
+    found = prepared(repository, "", "print('ran')", (code,), start=ends)
+    assert "ran" not in found
+    assert ("KeyError" in found) is (code == 1)
+
+
+def test_what_kills_the_preparing_process_ends_the_tests(repository: Path) -> None:
+    assert "ran" not in prepared(repository, "", "print('ran')", (-9,), start="os.kill(os.getpid(), 9)")

@@ -10,8 +10,8 @@ import pytest
 
 from sandbox_gym.contract import DialogueOutcome, Doubt, Outcome, Status
 from sandbox_gym.guest.runs.starvation import SLICE_S, Waits, measurable
-from sandbox_gym.limits import Limits
-from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot, doubt_of_compiler, is_starved, may_go_aside
+from sandbox_gym.limits import STARVED_SHARE, Limits
+from sandbox_gym.plans.starvation import QuietSlot, doubt_of_compiler, is_starved, may_go_aside
 from sandbox_gym.sandbox.channel.outcomes import starved
 
 TICK_S = 0.001

@@ -1,6 +1,8 @@
 """What a patch is run through after its first run: flaky tests once more, then tests that must fail. Pure.
 
-A failure is as cheap as one run; inverted tests are run where the reward is at stake.
+A failure is as cheap as one run; inverted tests are run where the reward is at stake. A run whose tests the watcher's
+clock ended while others had the CPU says nothing: it is made again, with patience, and if that is so again there is no
+verdict.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from sandbox_gym.contract import FollowUp, InvertedTests, Judgement
+from sandbox_gym.contract import FollowUp, InvertedTests, Judgement, Outcome
+from sandbox_gym.limits import PATIENCE, STARVED_SHARE
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport
 from sandbox_gym.verifiers.swe.commands import as_row_ids
 from sandbox_gym.verifiers.swe.grading import to_rerun
@@ -40,7 +43,7 @@ def further_runs(job: SweJob, first: Judgement, report: ChannelReport | None, ra
     found = [each.verdict for each in judgements]
     doubted = in_doubt(found)
     if doubted:
-        judgements = yield tuple(jobs[number] for number in doubted)
+        judgements = yield tuple(replace(jobs[number], patient=True) for number in doubted)
         for number, each in zip(doubted, judgements, strict=True):
             found[number] = each.verdict
     return with_inverted(verdict, found, told.why_none)
@@ -57,3 +60,20 @@ def flakes(job: SweJob, report: ChannelReport) -> tuple[str, ...]:
     """The PASS_TO_PASS to run once more."""
     known = report.reference.statuses if report.reference is not None else {}
     return to_rerun(job.task, as_row_ids(job.task, report), known)
+
+
+def is_late(job: SweJob, report: ChannelReport, outcome: Outcome) -> bool:
+    """Whether the watcher's clock ended a test, or the collection, that wanted a CPU in vain for so long that its time
+    says nothing, as others had it. A log's command has no clock but the run's. Of a run with patience: not either where
+    the tests used as much CPU time as they have wall time."""
+    least_s = STARVED_SHARE * test_time_s(job)
+    late = sum(waited_s >= least_s for waited_s in (report.waited_s, *(one.waited_s for one in report.cases.values())))
+    if not late or (outcome.starved_s or 0.0) < least_s:  # their own threads may have kept them waiting
+        return False
+    return not job.patient or outcome.cpu_time_s < job.task.limits.test_time_s * late
+
+
+def test_time_s(job: SweJob) -> float:
+    """Wall seconds that one test has."""
+    limits = job.task.limits
+    return min(limits.test_time_s * (PATIENCE if job.patient else 1.0), limits.run_time_s)

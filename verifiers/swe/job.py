@@ -47,6 +47,8 @@ class SweJob:
     reads: tuple[str, ...] = ()
     """Test files whose text the run tells, before it runs anything."""
     restore_config: bool = True
+    patient: bool = False
+    """Its tests have more time, as others take the CPU from them."""
     run_empty: bool = False
     """Run the tests for an empty patch too, which is not resolved without running any."""
     fail_on_tamper: frozenset[str] = frozenset()

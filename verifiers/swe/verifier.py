@@ -26,11 +26,11 @@ from sandbox_gym.contract import (
     StepOutcome,
     Verdict,
 )
-from sandbox_gym.errors import InstanceFailed
+from sandbox_gym.errors import InstanceFailed, Starved
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.follow_up import further_runs
+from sandbox_gym.verifiers.swe.follow_up import further_runs, is_late, test_time_s
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce
@@ -118,7 +118,8 @@ class SweVerifier:
         return True
 
     def judge(self, task: SweJob, answer: Answer, plan: Plan, state: State) -> Verdict:
-        """Raises InstanceFailed where the row's own tests can't be put in place."""
+        """Raises InstanceFailed where the row's own tests can't be put in place, and Starved for tests that did not
+        have their time in a run with patience either."""
         data = patch_bytes(answer.text)
         reading = read_patch(data)
         if problem := _refused(data, reading):
@@ -130,7 +131,15 @@ class SweVerifier:
 
     def follow_up(self, task: SweJob, answer: Answer, first: Judgement, random: Random) -> FollowUp[SweJob]:
         """The runs after the first one, and the verdict that stands after them."""
-        return further_runs(task, first, self.report(task, answer, first.state), random)
+        if self.is_late(task, answer, first.state):
+            task = replace(task, patient=True)
+            (first,) = yield (task,)
+        return (yield from further_runs(task, first, self.report(task, answer, first.state), random))
+
+    def is_late(self, task: SweJob, answer: Answer, state: State | None) -> bool:
+        """Whether a run does not count, as its tests did not have their time: it is made again, with patience."""
+        report, outcome = self.report(task, answer, state), tests_outcome(state)
+        return report is not None and outcome is not None and is_late(task, report, outcome)
 
     def report(self, task: SweJob, answer: Answer, state: State | None) -> ChannelReport | None:
         """What came of the tests; none where none were run."""
@@ -217,7 +226,8 @@ def _refused(data: bytes, reading: PatchReading) -> str:
 
 
 def _placed(job: SweJob) -> SweTask:
-    return replace(job.task, workdir=job.checkout.workdir)
+    limits = replace(job.task.limits, test_time_s=test_time_s(job))
+    return replace(job.task, workdir=job.checkout.workdir, limits=limits)
 
 
 def _restored(job: SweJob, reading: PatchReading) -> RestorePlan:
@@ -246,6 +256,11 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
         return _killed(job, outcome, state)
     if _unsaid(job, report):
         raise InstanceFailed(f"a run of {job.task.instance_id} has no record of what it was asked")
+    if job.patient and is_late(job, report, outcome):
+        raise Starved(
+            f"tests of {job.task.instance_id} wanted CPU that others had for {outcome.starved_s or 0.0:.1f} s of their"
+            f" {outcome.wall_time_s:.1f} s, twice; run less beside the sandboxes, or give them more CPU"
+        )
     if job.purpose == "inverted":
         verdict = inverted_verdict(job, report, outcome, state)
         signs = {**verdict.evidence, **_costly(job, _signs(job, reading, report, outcome))}

@@ -13,8 +13,9 @@ import time
 SLICE_S = 1e-4
 """Subtracted from each wait: the time in which an idle CPU wakes up."""
 _LOOKS = 64
-"""Readings in a run's wall time; threads that live between two of them are not seen."""
-_PAUSE_S = (0.1, 60.0)
+"""Readings in a run's wall time, or more; threads that live between two of them are not seen."""
+_PAUSE_S = (0.1, 1.0)
+"""Of a long run's programs, one after the other, each may have a time limit of its own."""
 _FIRST_S = 0.05
 """Runs shorter than this are not measured, at no cost."""
 _COST = 50

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox_gym.contract import Status
-from sandbox_gym.plans.starvation import STARVED_SHARE
+from sandbox_gym.limits import STARVED_SHARE
 from sandbox_gym.sandbox.api import SandboxSpec
 from sandbox_gym.sandbox.local import LocalProvider
 from tests.conftest import make_real

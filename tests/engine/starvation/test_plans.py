@@ -11,9 +11,9 @@ import pytest
 from sandbox_gym.contract import Build, Outcome, Plan, Query, Service, State, Status, StepOutcome
 from sandbox_gym.engine import local_engine
 from sandbox_gym.errors import Starved
-from sandbox_gym.limits import MIB
+from sandbox_gym.limits import MIB, STARVED_SHARE
 from sandbox_gym.plans.builds import Builds
-from sandbox_gym.plans.starvation import STARVED_SHARE, QuietSlot
+from sandbox_gym.plans.starvation import QuietSlot
 from sandbox_gym.plans.steps import PlanRun
 from sandbox_gym.sandbox.fake import FakeProvider
 from sandbox_gym.sandbox.local import LocalProvider

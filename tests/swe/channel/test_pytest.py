@@ -161,6 +161,24 @@ def test_after(): pass
     assert report.cases["tests/test_a.py::test_hangs"].wall_time_s >= 1
 
 
+def test_the_clock_tells_who_waited_from_who_slept(repo: Path, scripts: Path) -> None:
+    """What a test started waits, too."""
+    text = """
+import os, subprocess, sys, time
+SPIN = [sys.executable, "-c", "while True: pass"]
+def test_sleeps():
+    time.sleep(600)
+def test_waits():
+    crowd = [subprocess.Popen(SPIN) for _ in range(4 * os.cpu_count())]
+    time.sleep(600)
+"""
+    task = made(repo, text, "test_sleeps", "test_waits", timeout_s=2)
+    cases = run_tests(task, task.ids, scripts, options=OPTIONS).report.cases
+    slept, waited = (cases[f"tests/test_a.py::{name}"] for name in ("test_sleeps", "test_waits"))
+    assert slept.status is waited.status is CaseStatus.TIMEOUT
+    assert waited.waited_s > slept.waited_s
+
+
 def test_a_killed_process_costs_only_its_test(repo: Path, scripts: Path) -> None:
     text = "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\ndef test_c(): pass\n"
     task = made(repo, text, "test_a", "test_b", "test_c")

@@ -7,6 +7,7 @@ The fallbacks for a patch that does not apply are SWE-bench's, with a clean tree
 """
 
 import base64
+import contextlib
 import errno
 import hashlib
 import json
@@ -17,6 +18,7 @@ import signal
 import stat
 import subprocess
 import sys
+import traceback
 import zlib
 
 PATCH_FAILED, TESTS_FAILED, RESTORE_FAILED, TESTS_DIFFER, HINDERED = 41, 42, 43, 44, 45
@@ -24,6 +26,8 @@ OWN_DISK = 8 << 30  # a file system of at most so many bytes is the box's own, w
 ROOM, ENTRIES = 1 << 20, 16
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)  # no patch asks for these
 APPLY_S = 30  # of CPU time, for the answer's patch alone: hunks that fit nowhere take hours in a long file
+# by what a program is given to read, a file that grows too large among it
+CRASHES = (signal.SIGXFSZ, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL)
 BATCH = 200  # paths of one command line
 TESTS_WAY = ["git", "apply", "--verbose", "--whitespace=nowarn"]
 PATCH = ["patch", "--batch", "--forward", "--no-backup-if-mismatch", "--fuzz=5"]
@@ -45,6 +49,9 @@ def run(*argv, again=False, limit=None):
         sys.stderr.write("%s took over %d s of CPU time\n" % (argv[0], APPLY_S))
         fail(PATCH_FAILED)
     sys.stderr.flush()
+    if limit and -done.returncode in CRASHES:  # a file of over 512 MiB, or hunks that patch(1) does not survive
+        sys.stderr.write("%s was ended by signal %d\n" % (argv[0], -done.returncode))
+        return False
     if done.returncode < 0:  # no git or patch does that to itself
         hindered("%s was ended by signal %d" % (argv[0], -done.returncode))
     if done.returncode == 0 or again:
@@ -89,6 +96,14 @@ def apply(path, ways, names=None, headed=True):
         if applied:
             return way
     return None
+
+
+def without_context(path):
+    """Whether no hunk has a line of context, as `git diff -U0` makes them: without being told, git looks for the place
+    of such a hunk at the end of the file, whatever its line number."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return b"\n@@ " in data and b"\n " not in data
 
 
 def named_by_git(way, path):
@@ -192,11 +207,11 @@ def rewrite(path, digest, edits):
         file.write(data)
 
 
-def main():
+def prepare():
+    """All of it; gives the argument vector that follows."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "prepare.json")) as file:
         job = json.load(file)
-    os.dup2(1, 2)  # one stream: what the tests print is for people only
     os.chdir(job["workdir"])
     channel = Channel(job["channel_fd"], job["nonce"])
     for line in job["says"]:
@@ -204,6 +219,8 @@ def main():
     given = [[way[0], *way[1:2], "-R", *way[2:]] for way in WAYS] if job["reverse"] else WAYS
     if job["bare"] and not job["reverse"]:
         given = [*WAYS, *BARE_WAYS]
+    if not job["reverse"] and without_context(os.path.join(here, "candidate.diff")):
+        given = [[*TESTS_WAY, "--unidiff-zero"], *given]
     for name, ways, code in (("candidate.diff", given, PATCH_FAILED), ("tests.diff", (TESTS_WAY,), TESTS_FAILED)):
         if name == "tests.diff" and not restore(job["restore"], job["commit"]):
             fail(RESTORE_FAILED)
@@ -218,7 +235,60 @@ def main():
         rewrite(path, digest, edits)
     for name in ("prepare.json", "candidate.diff", "tests.diff", "prepare.py"):
         os.unlink(os.path.join(here, name))
-    os.execv(job["watch"][0], job["watch"])
+    return [job["workdir"], *job["watch"]]
+
+
+def guarded():
+    try:
+        return prepare()
+    except OSError as error:
+        if error.errno in SHORT:
+            hindered(str(error))
+        if error.errno == errno.ENOSPC:
+            fail(PATCH_FAILED)
+        raise
+
+
+def in_child(said):
+    """Prepare in this process, and say what came of it: an exit code, or what follows."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    code = 1
+    try:
+        word = json.dumps(guarded())
+        code = 0
+    except SystemExit as ended:
+        word = json.dumps(ended.code)
+    except BaseException:
+        traceback.print_exc()
+        word = "1"
+    with os.fdopen(said, "w") as file:
+        file.write(word)
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main():
+    """The tests' process, of which the kernel tells all others what it has read and written, must be the same whatever
+    the job said: what prepares is another process, for which it does not wait, so that its counts are added to none."""
+    os.dup2(1, 2)  # one stream: what the tests print is for people only
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    heard, said = os.pipe()
+    if not os.fork():
+        os.close(heard)
+        in_child(said)
+    os.close(said)
+    with os.fdopen(heard) as file:
+        word = file.read()
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(-1, 0)  # until it is gone
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if not word:  # it was killed
+        os.kill(os.getpid(), signal.SIGKILL)
+    follows = json.loads(word)
+    if isinstance(follows, int):
+        sys.exit(follows)
+    os.chdir(follows[0])
+    os.execv(follows[1], follows[1:])
 
 
 try:
@@ -226,6 +296,4 @@ try:
 except OSError as error:
     if error.errno in SHORT:
         hindered(str(error))
-    if error.errno == errno.ENOSPC:
-        fail(PATCH_FAILED)
     raise

@@ -46,6 +46,8 @@ class CaseReport:
     status: CaseStatus
     wall_time_s: float = 0.0
     detail: str = ""
+    waited_s: float = 0.0
+    """Of one that the watcher's clock ended: for how long at most it wanted a CPU in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class ChannelReport:
     """The last runner came to its end, and the watcher said so. False without `crashes`: the watcher was lost."""
     rounds: int = 0
     crashes: tuple[str, ...] = ()
+    waited_s: float = 0.0
+    """Where the collection took too long: for how long at most it wanted a CPU in vain."""
     python: str = ""
     ran: bool = False
     """Of a log: it says that tests ran, which it may do without naming one."""
@@ -91,6 +95,7 @@ class _Reading:
     hooks: list[str] = field(default_factory=list)
     signs: dict[str, list[str]] = field(default_factory=dict)
     crashes: list[str] = field(default_factory=list)
+    waited_s: float = 0.0
     python: str = ""
     complete: bool = False
     rounds: int = 0
@@ -124,6 +129,7 @@ class _Reading:
             self.sign(name if name in SIGNS else "channel_garbled", _text(line, "what"))
         elif kind == "crash":
             self.crashes.append(_text(line, "detail"))
+            self.waited_s = _seconds(line, "waited_s")
         elif kind == "end":
             rounds = line.get("rounds")
             self.rounds = rounds if isinstance(rounds, int) and rounds > 0 else 1
@@ -155,12 +161,12 @@ class _Reading:
                 self.files[_text(line, "path")] = data
 
     def _done(self, line: Mapping[str, object]) -> None:
-        test, status, wall_s = _text(line, "id"), line.get("status"), line.get("wall_s")
+        test, status = _text(line, "id"), line.get("status")
         if not isinstance(status, str) or status not in _REPORTED:
             self.sign("channel_garbled", f"status {status!r} of {test}")
             status = CaseStatus.ERROR
-        seconds = float(wall_s) if isinstance(wall_s, int | float) and 0 <= wall_s < 1e9 else 0.0
-        case = CaseReport(CaseStatus(status), seconds, _text(line, "detail"))
+        times_s = _seconds(line, "wall_s"), _seconds(line, "waited_s")
+        case = CaseReport(CaseStatus(status), times_s[0], _text(line, "detail"), times_s[1])
         earlier = self.cases.get(test)
         if earlier is not None:
             self.sign("channel_result_twice", test)
@@ -196,6 +202,7 @@ def read_channel(data: bytes, nonce: str) -> ChannelReport:
         complete=reading.complete,
         rounds=reading.rounds,
         crashes=tuple(reading.crashes),
+        waited_s=reading.waited_s,
         python=reading.python,
         reference=reading.reference,
         inversion=reading.inversion,
@@ -214,6 +221,11 @@ def _parsed(raw: bytes) -> Mapping[str, object] | None:
 def _text(line: Mapping[str, object], name: str) -> str:
     value = line.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _seconds(line: Mapping[str, object], name: str) -> float:
+    value = line.get(name)
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0
 
 
 def _statuses(line: Mapping[str, object]) -> dict[str, CaseStatus]:

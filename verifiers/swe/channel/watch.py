@@ -58,6 +58,7 @@ class Watch:
         self.end_s = time.monotonic() + job["run_time_s"]
         self.done = set()
         self.current, self.began_s, self.ended = None, 0.0, False
+        self.runner, self.waits = 0, {}  # its PID, and the waits of its threads as the test began
         self.key, self.prefix, self.began_at = "", b"", time.time()
 
     def new_key(self):
@@ -78,7 +79,7 @@ class Watch:
             said = {}
         kind, test = said.get("kind"), said.get("id", "")[:ID]
         if kind == "start":
-            self.current, self.began_s = test, time.monotonic()
+            self.current, self.began_s, self.waits = test, time.monotonic(), waits(self.runner)
         elif kind == "done":
             self.finish(test, said.get("status"), said.get("detail", ""))
         elif kind == "end":
@@ -88,14 +89,33 @@ class Watch:
         else:
             self.channel.say(kind="sign", sign="garbled", what=repr(spoken[:80]))
 
-    def finish(self, test, status, detail):
+    def waited_s(self):
+        """For how long at most one thread wanted a CPU in vain since the test began."""
+        return max([now - self.waits.get(thread, 0.0) for thread, now in waits(self.runner).items()], default=0.0)
+
+    def finish(self, test, status, detail, **more):
         if test != self.current:
             self.channel.say(kind="sign", sign="result_without_start", what=test)
             status = "ERROR"
         wall_s = time.monotonic() - self.began_s
         self.done.add(test)
-        self.channel.say(kind="done", id=test, status=status, detail=detail[:DETAIL], wall_s=round(wall_s, 4))
+        self.channel.say(kind="done", id=test, status=status, detail=detail[:DETAIL], wall_s=round(wall_s, 4), **more)
         self.current, self.began_s = None, time.monotonic()
+
+
+def waits(pid):
+    """{thread: seconds in a run queue} of a process and all that it started; empty where the kernel does not say."""
+    found, left = {}, [pid]
+    while left:
+        pid = left.pop()
+        with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended by now
+            for thread in os.listdir("/proc/%d/task" % pid):
+                folder = "/proc/%d/task/%s/" % (pid, thread)
+                with open(folder + "schedstat") as file:
+                    found[folder] = int(file.read().split()[1]) / 1e9
+                with open(folder + "children") as file:
+                    left += [int(child) for child in file.read().split()]
+    return found
 
 
 def watch_all(job, channel):
@@ -143,6 +163,7 @@ def watch_one(job, state):
         argv, stdin=subprocess.PIPE, pass_fds=[write_end], cwd=job["workdir"], start_new_session=True
     )
     STARTED.append(runner.pid)
+    state.runner = runner.pid
     os.close(write_end)
     state.current, state.began_s = None, time.monotonic()
     try:
@@ -150,6 +171,7 @@ def watch_one(job, state):
             runner.stdin.write(json.dumps(told).encode("utf-8"))
             runner.stdin.close()
         late = listen(read_end, state)
+        waited_s = state.waited_s() if late else 0.0
     finally:
         os.close(read_end)
         if not state.ended:
@@ -161,7 +183,7 @@ def watch_one(job, state):
         runner.wait()
     if state.ended:
         return False, runner.returncode
-    return blame(state, late, runner.returncode), runner.returncode
+    return blame(state, late, waited_s, runner.returncode), runner.returncode
 
 
 def kill(runner):
@@ -190,14 +212,15 @@ def listen(fd, state):
     return False
 
 
-def blame(state, late, code):
-    """Report the test that was running when the runner was lost, and leave it out of the next; false where none was."""
+def blame(state, late, waited_s, code):
+    """Report the test that was running when the runner was lost, and leave it out of the next; false where none was.
+    `late`: the clock ended it, after `waited_s` in which it wanted a CPU in vain."""
     if state.current is None:
         why = "collection took too long" if late else "the test process ended with %s" % code
-        state.channel.say(kind="crash", detail=why)
+        state.channel.say(kind="crash", detail=why, waited_s=round(waited_s, 4))
         return False
     if late:
-        state.finish(state.current, "TIMEOUT", "took too long")
+        state.finish(state.current, "TIMEOUT", "took too long", waited_s=round(waited_s, 4))
     else:
         state.finish(state.current, "ERROR", "the test process ended with %s" % code)
     return True
