@@ -283,3 +283,38 @@ async def test_groups_give_points(judge: Judge) -> None:
 async def test_a_fraction_counts_every_test(judge: Judge) -> None:
     verdict = await judge("print(1)", row(["1", "2", "1", "1"], "tokens", scoring="fraction"))
     assert (verdict.reward, statuses(verdict)[1]) == (0.75, "wrong_answer")
+
+
+NAIVE = """
+    import sys
+    got, expected = (open(path).read().split() for path in sys.argv[2:4])
+    for a, b in zip(got, expected):
+        try:
+            if abs(float(a) - float(b)) > 1e-6:
+                sys.exit(1)
+        except ValueError:
+            if a != b:
+                sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "printed", "reward"),
+    [
+        ("1", "2.5", "nan", 0.0),
+        ("1", "2.5 3", "2.5 -NaN", 0.0),
+        ("1", "2.5", "2.5000000001", 1.0),
+        ("1", "nan", "nan", 1.0),
+        ("0 nan", "7", "nan", 1.0),
+        ("1", "2 aba", "2 aba nan", 1.0),
+        ("1", "2", "2 nanny", 1.0),
+    ],
+)
+@pytest.mark.parametrize("told", ["", "# nan is for want of one"])
+async def test_nan_is_no_number_for_a_checker_that_does_not_ask(
+    judge: Judge, given: str, expected: str, printed: str, reward: float, told: str
+) -> None:
+    source = textwrap.dedent(NAIVE) + told
+    tests = row([expected], {"type": "program", "style": "testlib", "source": source}, [given])
+    found = await judge(f"input()\nprint({printed!r})", tests)
+    assert found.reward == (1.0 if told else reward), found.tests[0]

@@ -72,6 +72,19 @@ async def test_operators_of_an_answers_class(judge: Judge, kind: str) -> None:
         await check(judge, right.replace(f"{name}(", f"other{name}("), [f"assert {claim}"], False)
 
 
+@pytest.mark.parametrize("name", ["Cell", "CELL", "V"])
+async def test_operators_of_a_class_that_check_calls_by_its_parameter(judge: Judge, name: str) -> None:
+    """A name in capitals alone may be a function's; what is read of its results says that it is none."""
+    body, claim = "(self, o): return Cell(self.v * 10 + getattr(o, 'v', o))", "({}).v == {}"
+    ways = {"add": ("Cell(1) + Cell(2)", 12), "matmul": ("Cell(1) @ Cell(2)", 12), "rmul": ("7 * Cell(1)", 17)}
+    for word, (claimed, wanted) in ways.items():
+        right = f"{KINDS['plain']}    def __{word}__{body}\n"
+        for code, value in ((right, wanted), (right.replace("* 10", "* 9"), wanted)):
+            test = f"def check(candidate):\n    assert {claim.format(claimed, value).replace('Cell', 'candidate')}\n"
+            verdict = await judge(code.replace("Cell", name), {"entry_point": name, "test": test})
+            assert verdict.reward == float(code is right), (word, code, verdict)
+
+
 @pytest.mark.parametrize("mixin", MIXINS)
 async def test_members_of_an_answers_enum_are_what_they_hold(judge: Judge, mixin: str) -> None:
     body, claims = MIXINS[mixin]

@@ -68,7 +68,7 @@ def test_what_methods_gave_is_told_from_what_they_are_called_on() -> None:
     ],
 )
 def test_a_class_in_capitals_is_told_from_a_function_by_attributes(test: str, does: bool) -> None:
-    assert reads_of_made(ast.parse(test), "DSU") is does
+    assert reads_of_made(ast.parse(test), {"DSU"}) is does
 
 
 def test_suspected() -> None:

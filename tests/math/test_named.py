@@ -65,3 +65,34 @@ def test_formulas_of_words(seed: int) -> None:
 )
 def test_units_and_labels_are_no_operands(gold: str, answer: str) -> None:
     assert equal(gold, answer)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_vectors_are_written_in_some_ways(seed: int) -> None:
+    chance = random.Random(seed)
+    letters = chance.sample("abcuvwxy", 3)
+    counts = [chance.choice([-3, -2, 2, 5]) for _ in letters]
+    ways = ["\\vec{{{}}}", "\\mathbf{{{}}}", "\\overrightarrow{{{}}}", "\\boldsymbol{{{}}}", "{}"]
+
+    def combined(way: str, counts: list[int]) -> str:
+        return " ".join(f"{count:+d}{way.format(letter)}" for count, letter in zip(counts, letters, strict=True))
+
+    for mine in ways:
+        for theirs in ways:
+            assert equal(combined(mine, counts), combined(theirs, counts)), (mine, theirs)
+            assert not equal(combined(mine, counts), combined(theirs, [-counts[0], *counts[1:]])), (mine, theirs)
+            assert not equal(
+                combined(mine, counts), combined(theirs, counts[::-1] if counts != counts[::-1] else [9] * 3)
+            )
+
+
+def test_a_letter_that_is_a_vector_and_a_number_is_two_names() -> None:
+    assert equal("a\\vec{a}", "a\\vec{a}")
+    for gold, answer in (("a\\vec{a}", "a^2"), ("\\vec{a}+a", "2a"), ("a^2", "a\\vec{a}"), ("\\text{A}", "\\vec{B}")):
+        assert not equal(gold, answer), (gold, answer)
+
+
+def test_a_units_letter_is_no_vectors() -> None:
+    for gold, answer in (("\\vec{F}=5\\text{ N}", "5\\text{ N}"), ("\\vec{m}=3\\text{ m}", "m=300\\text{ cm}")):
+        assert equal(gold, answer)
+        assert not equal(gold, answer.replace("5", "6").replace("300", "30"))

@@ -197,15 +197,15 @@ def _calls_method(tree: ast.expr, given: set[str]) -> bool:
     )
 
 
-def reads_of_made(test: ast.Module, name: str) -> bool:
-    """Whether the test reads an attribute of what it made by calling `name`, or compares two of these."""
-    made = _instances(test, {name})
+def reads_of_made(test: ast.Module, names: set[str]) -> bool:
+    """Whether the test reads an attribute of what it made by calling one of `names`, or compares two of these."""
+    made = _instances(test, names)
 
     def is_made(node: ast.expr) -> bool:
-        return ast.unparse(node.func) == name if isinstance(node, ast.Call) else ast.unparse(node) in made
+        return ast.unparse(node.func) in names if isinstance(node, ast.Call) else ast.unparse(node) in made
 
     return any(
-        is_made(node.value) or (not isinstance(node.value, ast.Call) and _has_instance(node.value, {name}, made))
+        is_made(node.value) or (not isinstance(node.value, ast.Call) and _has_instance(node.value, names, made))
         if isinstance(node, ast.Attribute)
         else isinstance(node, ast.Compare)
         and all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
@@ -214,15 +214,16 @@ def reads_of_made(test: ast.Module, name: str) -> bool:
     )
 
 
-def is_class(name: str, prompt: ast.Module, test: ast.Module) -> bool:
-    """Whether the row uses a name of the answer as a class: by its definition, its spelling, or its use."""
+def is_class(name: str, prompt: ast.Module, test: ast.Module, also: Iterable[str] = ()) -> bool:
+    """Whether the row uses a name of the answer as a class: by its definition, its spelling, or its use. `also`: what
+    else the test calls it."""
     for node in prompt.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return isinstance(node, ast.ClassDef)
     if name[:1].isupper() and not name.isupper():
         return True
     calls = [node for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    if name.isupper() and reads_of_made(test, name):  # DSU(5), where GCD(4, 6) is a function's value
+    if name.isupper() and reads_of_made(test, {name, *also}):  # DSU(5), where GCD(4, 6) is a function's value
         return True
     return any(
         ast.unparse(call.func) in ("isinstance", "issubclass")

@@ -96,11 +96,12 @@ def part(tests: CheckTests) -> Parting:
     unbound = _free_names(whole) - set(dir(builtins)) - {"__name__", "__file__"}
     modules = _answers_modules(test, tests.module) if tests.style == "pytest" else set()
     names = {tests.entry_point, *tests.names, *(stubs & _loaded(test)), *unbound} - modules
-    called = names | _check_parameter(test)
+    parameter = _check_parameter(test)
+    called = names | parameter
     why = _why_not(tests, prompt, test, called | modules)
-    classes = {name for name in names if is_class(name, prompt, test)}
+    classes = {name for name in names if is_class(name, prompt, test, parameter if name == tests.entry_point else ())}
     if classes & {tests.entry_point}:
-        classes |= _check_parameter(test)
+        classes |= parameter
     of_classes = read_of_classes(test, classes)
     classes |= {name for name in of_classes if is_class(name, prompt, test)}  # Outer.Inner
     return Parting(

@@ -36,7 +36,7 @@ from sandbox_gym.verifiers.coding.judging.check import goes_on, judge_check
 from sandbox_gym.verifiers.coding.judging.processes import is_shared
 from sandbox_gym.verifiers.coding.judging.short import short
 from sandbox_gym.verifiers.coding.judging.signs import convicting, ignored_input, reaching, signs_of
-from sandbox_gym.verifiers.coding.judging.texts import judge_text
+from sandbox_gym.verifiers.coding.judging.texts import is_no_number, judge_text
 from sandbox_gym.verifiers.coding.running.checkers import ProgramChecker
 from sandbox_gym.verifiers.coding.running.checking import answers_limits, is_broken, judge_checker, missing
 from sandbox_gym.verifiers.coding.running.programs import COMPILE_LIMITS
@@ -106,7 +106,8 @@ def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tup
     if isinstance(outcome, CheckedOutcome) and isinstance(task.checker, ProgramChecker):
         if outcome.checker is None:
             return _Judged(TestStatus.CHECKER_FAILED, "the checker was not run")
-        return _Judged(*judge_checker(task.checker, outcome.checker, outcome.self_test))
+        judged = _Judged(*judge_checker(task.checker, outcome.checker, outcome.self_test))
+        return _without_nan(task.checker, tests, index, answer, judged)
     if isinstance(tests, StdinTests) and not isinstance(task.checker, ProgramChecker):
         return _Judged(*judge_text(task.checker, answer.stdout, tests.outputs[index]))
     if isinstance(tests, FunctionTests):
@@ -116,6 +117,15 @@ def _judge_one(task: CodingTask, index: int, outcome: StepOutcome, expected: tup
             return _Judged(TestStatus.CHECKER_FAILED, "the reference gave no value")
         return _judge_call(expected[index], answer, lambda got, want: equal_to_reference(tests, index, got, want))
     return _Judged(TestStatus.PASSED)  # a check in one process: together.py judges it
+
+
+def _without_nan(checker: ProgramChecker, tests: object, index: int, answer: Outcome, judged: _Judged) -> _Judged:
+    """What a checker said of an output in which a number is none."""
+    if checker.passes > 1 or not judged.score or not isinstance(tests, StdinTests):
+        return judged
+    if not is_no_number(answer.stdout, tests.inputs[index], tests.outputs[index], checker.source):
+        return judged
+    return _Judged(TestStatus.WRONG_ANSWER, "printed nan, where the row's own output has numbers alone", 0.0)
 
 
 def _equal(task: CodingTask, got: object, expected: object) -> bool:

@@ -19,6 +19,7 @@ _PIECES = re.compile(r"\s+|\S+")
 _WORDS = re.compile(r"\S+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_MAX = 400
+_NAN = re.compile(rb"(?<!\S)[+-]?s?nan(?!\S)", re.IGNORECASE)
 
 
 def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestStatus, str]:
@@ -29,6 +30,15 @@ def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestSta
     if checker.presentation_errors and _trimmed(got.decode("utf-8", "surrogateescape")) != _trimmed(expected):
         return TestStatus.PRESENTATION_ERROR, "right but for white space"
     return TestStatus.PASSED, ""
+
+
+def is_no_number(got: bytes, given: str, expected: str, checker: str) -> bool:
+    """Whether a program printed nan where only numbers are expected and nobody else speaks of it: a checker that asks
+    `abs(x - y) > eps` of it finds nothing wrong."""
+    if _NAN.search(got) is None or any("nan" in text.lower() for text in (given, expected, checker)):
+        return False
+    words = expected.split()
+    return bool(words) and all(map(_NUMBER.fullmatch, words))
 
 
 def _trimmed(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from sandbox_gym.verifiers.math.expressions.values import approximate, as_fracti
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bound import with_bound_letters
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
-from sandbox_gym.verifiers.math.rungs.named import words_as_names
+from sandbox_gym.verifiers.math.rungs.named import without_arrows, words_as_names
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
@@ -120,6 +120,7 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
         answer = gold
     if ("\\partial" in gold) != ("\\partial" in answer):
         gold, answer = (_PARTIAL.sub(r"\1_\2", text) for text in (gold, answer))
+    gold, answer = without_arrows(gold, answer)
     gold, answer = words_as_names(*_of_one_thing(*with_bound_letters(gold, answer)))
     gold, answer = _without_range(*_natural(*counted(*(_of_sets(gold, answer) or _without_condition(gold, answer)))))
     mine, theirs = _HEAD.match(gold), _HEAD.match(answer)

@@ -1,5 +1,6 @@
-"""Formulas of words, `\\frac12 \\text{base} \\times \\text{height}`, and of substances, `2\\mathrm{H_2} + \\mathrm{O_2}
-\\to 2\\mathrm{H_2O}`: math-verify drops words, so it is given a letter for each."""
+"""Names of two kinds. Formulas of words, `\\frac12 \\text{base} \\times \\text{height}`, and of substances,
+`2\\mathrm{H_2} + \\mathrm{O_2} \\to 2\\mathrm{H_2O}`: math-verify drops words, so it is given a letter for each.
+Vectors with an arrow, in bold or as plain letters: to math-verify these are three names."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ _FORMULA = re.compile(r"(?:#|[0-9.\s+\-=*/(){}]|\\(?:frac|times|cdot|div|to|righ
 _OPERATOR = re.compile(r"[-+=*/]|\\(?:frac|times|cdot|div|to|rightleftharpoons)")
 _ARROW = re.compile(r"\\(?:to|rightleftharpoons)(?![A-Za-z])")
 _OF_WORD = re.compile(r"‹[^‹›]{1,40}› ?=")
+_VECTOR = re.compile(r"\\(?:vec|overrightarrow) ?\{ ?([A-Za-z0]) ?\}")
+_BOLD_OR_ARROW = re.compile(rf"{_VECTOR.pattern}|‹ ?([A-Za-z]) ?›")
+_LETTERS = re.compile(rf"{_BOLD_OR_ARROW.pattern}|\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")
 _MARKS = str.maketrans("", "", "{}‹› ")
 _SHORT = 3
 
@@ -39,6 +43,25 @@ def words_as_names(gold: str, answer: str) -> tuple[str, str]:
     first, second = (_WORD.sub(named, text) for text in (gold, answer))
     if becomes:
         first, second = (_pair(text) for text in (first, second))
+    return first, second
+
+
+def without_arrows(gold: str, answer: str) -> tuple[str, str]:
+    """Both with plain letters for vectors, where one has arrows that the other has not, or bold letters in place of all
+    of its plain ones; as they are where a letter stands for a vector and a number in one of them."""
+    found = [list(map(set, zip(*_LETTERS.findall(text), strict=True))) or [set()] * 3 for text in (gold, answer)]
+    (arrows, bold, plain), (others, also_bold, also_plain) = ([one - {""} for one in kinds] for kinds in found)
+    restyled = len(bold ^ also_bold) > 1 and {*bold, *plain} == {*also_bold, *also_plain}
+    names = {*arrows, *others} | ({*bold, *also_bold} if restyled else set())  # 5 \text{ m} is a unit's
+    either = (({*arrows, *(bold & names)}, plain), ({*others, *(also_bold & names)}, also_plain))
+    if (arrows == others and not restyled) or any(vectors & numbers for vectors, numbers in either):
+        return gold, answer
+
+    def bare(found: re.Match[str]) -> str:
+        letter = found[1] or found[2]
+        return f" {letter}" if letter in names else found[0]
+
+    first, second = (_BOLD_OR_ARROW.sub(bare, text).strip() for text in (gold, answer))
     return first, second
 
 
