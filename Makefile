@@ -112,7 +112,9 @@ test-agents: test-deps ## mini-swe-agent, inspect_ai and SWE-ReX on our sandboxe
 	$(BIN)/mypy
 	tests/with-docker.sh $(BIN)/python -m pytest tests/agents
 
-GYM_PYTHON ?= python3.12
+# NeMo Gym needs Python 3.12: the first that starts, of the path or of pyenv's versions (its shim may name one and not start)
+GYM_PYTHONS := python3.12 $(sort $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.12.*/bin/python3.12))
+GYM_PYTHON ?= $(or $(firstword $(foreach one,$(GYM_PYTHONS),$(shell $(one) -c '' 2>/dev/null && echo $(one)))),python3.12)
 test-gym: tools ## the real NeMo Gym, NeMo Evaluator and verl's reward against this tree (Python 3.12, PyPI; minutes)
 	$(GYM_PYTHON) -m venv .venv-gym
 	.venv-gym/bin/pip install -q --disable-pip-version-check -e '.[gym,math]' nemo-gym==0.4.0 uv hatchling httpx2 pytest pytest-timeout
@@ -175,4 +177,4 @@ bench-more: test-deps ## each part by itself: providers, math, SWE, pools, the j
 	tests/with-postgres.sh $(BIN)/python benchmarks/journal.py
 
 clean:
-	rm -rf $(VENV) .venv-gym .venv-nel .venv-train .venv-cluster .run site demo-verdicts.jsonl
+	rm -rf $(VENV) .venv-mini .venv-gym .venv-nel .venv-train .venv-cluster .run site demo-verdicts.jsonl

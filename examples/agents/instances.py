@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 Plan = Literal["gold", "left", "wrong", "nothing"]
-"""`left`: mended, and not handed in, so that what is in the repository is judged."""
+PLAYED: Final[dict[Plan, str]] = {
+    "gold": "mends the issue: 1",
+    "left": "mends it and does not submit (mini-swe-agent always does): the repository is judged, 1",
+    "wrong": "misses a case that a hidden test has: 0",
+    "nothing": "changes nothing: 0",
+}
+"""What the scripted model does, and what that is worth."""
 Document = dict[str, object]
 WORKDIR: Final = "/workspace/testbed"
 LIBRARY: Final = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from examples.agents.instances import Document, Task
+from examples.agents.instances import PLAYED, Document, Task
 from examples.agents.model import Conversation
 
 
@@ -112,8 +112,9 @@ def show(
         f"a step: {p50:.0f} ms p50, {p95:.0f} ms p95 from the model's answer to its next request;"
         f" {1000 * cost.server_cpu_s / steps:.0f} ms of the server's CPU, seeds and verdicts included\n"
         f"in all: {len(waits)} steps, {verdicts} verdicts, {cost.sandboxes} sandboxes for sessions, {wall_s:.0f} s\n"
-        f"sandboxes killed {cost.killed}, notices of a loss {summary.losses}, rollouts tried again"
-        f" {summary.tried_again}, without a verdict {summary.masked}, wrong {len(summary.wrong)}",
+        f"sandboxes killed {cost.killed}, notices of a loss {summary.losses}, tried again"
+        f" {summary.tried_again}, without a verdict {summary.masked}, wrong verdicts {len(summary.wrong)}\n\n"
+        + "\n".join(f"{plan:8} {what}" for plan, what in PLAYED.items() if plan in {task.plan for task in tasks}),
         highlight=False,
     )
     for name in (*summary.missing, *summary.wrong):

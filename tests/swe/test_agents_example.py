@@ -15,9 +15,9 @@ import pytest
 from examples.agents import plain_loop
 from examples.agents.__main__ import our_server
 from examples.agents.chaos import Killer
-from examples.agents.instances import made_on_the_spot
+from examples.agents.instances import PLAYED, made_on_the_spot
 from examples.agents.model import ScriptedModel, progress, serving, tools_script
-from examples.agents.rollouts import summed
+from examples.agents.rollouts import Cost, Rollout, show, summed
 
 LOST = "[the sandbox was lost; files are as of its last snapshot, variables and background jobs are gone]\n"
 LOST_NOW = "[the sandbox was lost during this call; it may not have run. Files go back to the last snapshot]\n"
@@ -58,6 +58,19 @@ def test_three_agents_and_two_kills(tmp_path: Path) -> None:
 )
 def test_the_model_begins_anew_where_work_was_lost(outputs: list[str], done: int) -> None:
     assert progress(outputs) == done
+
+
+@pytest.mark.parametrize("count", [1, 10])
+def test_the_table_says_what_each_agent_did_and_is_worth(count: int, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = made_on_the_spot()[:count]
+    rollouts = [Rollout(task.name, task.reward) for task in tasks]
+    assert show("plain", tasks, rollouts, {}, Cost(1.0, count, 0), 9.0).fine
+    printed = capsys.readouterr().out.splitlines()
+    assert all(f"{task.plan:8} {PLAYED[task.plan]}" in printed for task in tasks)
+    assert all(PLAYED[task.plan].endswith(f"{task.reward:g}") for task in tasks)
+    explained = [plan for plan in PLAYED if any(line.startswith(f"{plan:8} ") for line in printed)]
+    assert set(explained) == {task.plan for task in tasks}
+    assert any(line.endswith("wrong verdicts 0") for line in printed)
 
 
 @pytest.mark.extended
