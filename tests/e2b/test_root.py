@@ -129,6 +129,7 @@ def test_snapshots_forks_and_pauses_keep_what_root_wrote(rooted: PoolServer, san
     goes_on = sandbox.commands.run(
         "while true; do date +%s%N > /tmp/next; mv /tmp/next /tmp/now; sleep 0.02; done", background=True, user="root"
     )
+    said(sandbox, "until [ -e /tmp/now ]; do sleep 0.02; done")  # it may have its turn late
     snapshot = sandbox.create_snapshot()
     before = said(sandbox, "cat /tmp/now")
     time.sleep(0.5)

@@ -66,14 +66,14 @@ def is_late(job: SweJob, report: ChannelReport, outcome: Outcome) -> bool:
     """Whether the watcher's clock ended a test, or the collection, that wanted a CPU in vain for so long that its time
     says nothing, as others had it. A log's command has no clock but the run's. Of a run with patience: not either where
     the tests used as much CPU time as they have wall time."""
-    least_s = STARVED_SHARE * test_time_s(job)
+    least_s = STARVED_SHARE * seconds_of_a_test(job)
     late = sum(waited_s >= least_s for waited_s in (report.waited_s, *(one.waited_s for one in report.cases.values())))
     if not late or (outcome.starved_s or 0.0) < least_s:  # their own threads may have kept them waiting
         return False
     return not job.patient or outcome.cpu_time_s < job.task.limits.test_time_s * late
 
 
-def test_time_s(job: SweJob) -> float:
+def seconds_of_a_test(job: SweJob) -> float:
     """Wall seconds that one test has."""
     limits = job.task.limits
     return min(limits.test_time_s * (PATIENCE if job.patient else 1.0), limits.run_time_s)

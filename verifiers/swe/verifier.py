@@ -30,7 +30,7 @@ from sandbox_gym.errors import InstanceFailed, Starved
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.follow_up import further_runs, is_late, test_time_s
+from sandbox_gym.verifiers.swe.follow_up import further_runs, is_late, seconds_of_a_test
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce
@@ -226,7 +226,7 @@ def _refused(data: bytes, reading: PatchReading) -> str:
 
 
 def _placed(job: SweJob) -> SweTask:
-    limits = replace(job.task.limits, test_time_s=test_time_s(job))
+    limits = replace(job.task.limits, test_time_s=seconds_of_a_test(job))
     return replace(job.task, workdir=job.checkout.workdir, limits=limits)
 
 

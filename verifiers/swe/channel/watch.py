@@ -27,6 +27,7 @@ ID = 1 << 15  # characters of a test's id
 LINE = 1 << 16  # bytes read at once from the runner
 FIELDS = frozenset(["kind", "id", "status", "detail", "sign", "what", "hook", "file"])  # of its lines
 PR_SET_DUMPABLE = 4
+THREADS = 4096  # whose waits are read: who forks without end must not keep the clock from its work
 HINDERED = 45  # as in prepare.py
 SHORT = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EIO)
 STARTED = []  # runners: from the first one on, code of the candidate's runs beside this process
@@ -106,7 +107,7 @@ class Watch:
 def waits(pid):
     """{thread: seconds in a run queue} of a process and all that it started; empty where the kernel does not say."""
     found, left = {}, [pid]
-    while left:
+    while left and len(found) < THREADS:
         pid = left.pop()
         with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended by now
             for thread in os.listdir("/proc/%d/task" % pid):
