@@ -10,7 +10,7 @@ from sandbox_gym import judging
 from sandbox_gym.contract import Answer, Judgement, State, Verdict, Verifier
 from sandbox_gym.engine import Verification
 from sandbox_gym.plans.runner import ANYONE, Caller
-from sandbox_gym.verifiers.swe import ChannelReport, Grade, SweJob, SweVerifier, rerun_of
+from sandbox_gym.verifiers.swe import ChannelReport, Grade, SweJob, SweVerifier, rerun_of, tests_outcome, was_starved
 
 RUNS_SHARE: Final = 0.4
 """Of a verify's deadline: what one run of the tests may take."""
@@ -66,7 +66,8 @@ def _patch_verdict(verifier: SweVerifier, job: SweJob, answer: Answer, found: Ve
         job, judgements = replace(job, patient=True), judgements[1:]
     state = judgements[0].state
     report = verifier.report(job, answer, state)
-    again = rerun_of(job, report) if report is not None else None
+    starved = was_starved(tests_outcome(state))
+    again = rerun_of(job, report, starved=starved) if report is not None else None
     graded = judgements[: 1 if again is None else 2]
     run_s = sum(one.verdict.timings_s.get("run", 0.0) for one in graded)
     return PatchVerdict(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from sandbox_gym.verifiers.swe import (
     InvertibleTest,
     Reference,
     SweJob,
+    SweTask,
     SweVerifier,
     candidates,
     digest_of,
@@ -50,8 +51,9 @@ from sandbox_gym.verifiers.swe import (
     tests_outcome,
 )
 
-FORM: Final = 10  # of the files; references of another version are made anew
+FORM: Final = 11  # of the files; references of another version are made anew
 LOG_ROUNDS, LOG_KEPT = 6, 3  # runs in which tests that are not parsed are tried, and how many are kept
+HOLDING_TRIED: Final = 2
 MAX_KEPT: Final = 4096
 """References that are held in memory."""
 _LIKE_REFERENCE = frozenset({CaseStatus.XFAIL, CaseStatus.SKIPPED})
@@ -60,6 +62,8 @@ _NO_PATCH = "the row has no patch of its own to try variants on"
 _NO_VARIANT = "no variant of a FAIL_TO_PASS test fails over the row's own patch"
 _stored = TypeAdapter(Reference)
 _Found = tuple[Candidate, ...]
+_Turned = list[tuple[Candidate, int]]  # each with its variant's number
+_RANDOM: Final = SystemRandom()
 _log = structlog.get_logger(__name__)
 
 
@@ -135,8 +139,8 @@ def reference_key(job: SweJob) -> str:
     parts = [
         FORM, checkout.commit, checkout.workdir, task.image, task.recipe.key() if task.recipe else "",
         task.runner, task.rule, task.patch, task.patch_is_bug, task.test_patch, task.test_files, task.fail_to_pass,
-        task.pass_to_pass, task.test_command, job.log_parser, job.restore_config, task.limits.test_time_s,
-        task.limits.run_time_s,
+        task.pass_to_pass, task.test_command, task.hidden_files, sorted(task.expected.items()), job.log_parser,
+        job.restore_config, task.limits.test_time_s, task.limits.run_time_s,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode("ascii")).hexdigest()
 
@@ -166,7 +170,7 @@ class _Making:
         first = await self._run(replace(self._job, reads=lexical_files(task) if lexical else files_to_read(task)))
         if first is None:
             return Reference(why_none="the row's own patch does not apply")
-        ended = {test: first.statuses.get(test) for test in task.ids}
+        ended = {test: first.statuses.get(test) for test in task.names}
         known = Reference(
             statuses={test: word for test, word in ended.items() if word in _LIKE_REFERENCE},
             signs=_signs(first),
@@ -178,8 +182,10 @@ class _Making:
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
         known = replace(known, fails=await self._failing(first))
-        if task.rule != "full" and not (lexical and task.rule == "fail_only"):
-            return replace(known, why_none=f"rows judged by {task.rule} are not asked")
+        if task.rule == "fail_only" and not lexical:
+            return replace(known, why_none="rows judged by fail_only are not asked")
+        if task.rule == "expected_map":
+            task = await self._told_apart(ended)
         files = first.report.files
         silent = CaseStatus.PASSED if task.rule == "fail_only" else CaseStatus.MISSING
         passing = {test: word or silent for test, word in ended.items()}
@@ -194,6 +200,15 @@ class _Making:
         digests = {test.path: digest_of(files[test.path]) for test in tests}
         return replace(known, tests=tests, digests=digests, why_none=why_none)
 
+    async def _told_apart(self, ended: Mapping[str, CaseStatus | None]) -> SweTask:
+        """The task with its map's tests as lists: those decide that pass over its fix and do not without."""
+        task = self._job.task
+        before = await self._run(replace(self._job, task=replace(task, patch="")))
+        passed = {test for test, word in ended.items() if word is CaseStatus.PASSED}
+        held = {test for test in passed if before is not None and before.statuses.get(test) is CaseStatus.PASSED}
+        decide, hold = (tuple(test for test in ended if test in some) for some in (passed - held, held))
+        return replace(task, fail_to_pass=decide, pass_to_pass=hold)
+
     async def _failing(self, first: _Ran) -> tuple[str, ...]:
         """The row's tests that its own fix passes in neither of two runs."""
         again = await self._run(self._job) if first.fails else None
@@ -201,14 +216,18 @@ class _Making:
         return tuple(test for test in first.fails if test in twice)
 
     async def _with_rounds(self, known: Reference, found: _Found, files: Mapping[str, bytes]) -> Reference:
-        """Runs of the whole command with about half of the tests changed, a deciding one among them, if there is one: a
-        log that is printed whole passes the others, too. Each is kept as it was: a change may keep others from running,
+        """Runs of the whole command with a deciding test changed, if there is one (a log that is printed whole passes
+        the others, too), and about half of the others. Each is kept as it was: a change may keep others from running,
         or from being compiled."""
-        kept, asked = list[Inversion](), [one for one in found if one.decides] or found
-        random = SystemRandom()
+        asked = [one for one in found if one.decides] or list(found)
+        holding = await self._holding(found, files, frozenset(known.signs))
+        kept, beside = list[Inversion](), holding is not None or not asked[0].decides
         for number in range(LOG_ROUNDS):
             first = asked[number % len(asked)]
-            changed = [(one, number % len(one.variants)) for one in found if one is first or random.random() < 0.5]
+            few = first.fresh if first.fresh and (kept or number < LOG_ROUNDS // 2) else len(first.variants)
+            others = [one for one in asked if one is not first and _RANDOM.random() < 0.5]
+            changed = [(first, number % few), *_drawn(others)]
+            changed += _some_of([one for one in found if one not in asked]) if beside else []
             made = await self._tried(changed, found, files, frozenset(known.signs))
             kept += [made] if made is not None else []
             if len(kept) == (LOG_KEPT if known.wall_s <= QUICK_S else 1):
@@ -216,11 +235,22 @@ class _Making:
         failed = {test for made in kept for test in made.must_fail}
         tests = tuple(InvertibleTest(one.path, one.name, one.decides, ()) for one in found if failed & {*one.ids})
         why_none = "" if any(one.decides for one in tests) else _NO_VARIANT
-        return replace(known, tests=tests, rounds=tuple(kept), why_none=why_none)
+        return replace(known, tests=tests, rounds=tuple(kept), holding=holding, why_none=why_none)
+
+    async def _holding(self, found: _Found, files: Mapping[str, bytes], signs: frozenset[str]) -> Inversion | None:
+        """A run with tests changed that do not decide, as in the rounds, and the deciding ones as they are. None where
+        there are none, and where they keep deciding ones from passing."""
+        deciding = {test for one in found if one.decides for test in one.ids}
+        others = [one for one in found if not one.decides]
+        for _ in range(HOLDING_TRIED if deciding and others else 0):
+            made = await self._tried(_some_of(others), found, files, signs)
+            if made is not None and deciding <= {*made.unchanged}:
+                return made
+        return None
 
     async def _tried(
         self,
-        changed: list[tuple[Candidate, int]],
+        changed: _Turned,
         found: _Found,
         files: Mapping[str, bytes],
         signs: frozenset[str],
@@ -266,6 +296,16 @@ class _Making:
         ended = statuses(job, report)
         fails = failing(job.task, ended, exit_code=log_exit_code(job, outcome), ran=report.ran)
         return _Ran(ended, report, verdict, outcome.wall_time_s, fails)
+
+
+def _some_of(found: Sequence[Candidate]) -> _Turned:
+    """Some of them, one at least, each with one of its variants."""
+    some = [one for one in found if _RANDOM.random() < 0.5]
+    return _drawn(some or ([_RANDOM.choice(found)] if found else []))
+
+
+def _drawn(found: Sequence[Candidate]) -> _Turned:
+    return [(one, _RANDOM.randrange(one.fresh or len(one.variants))) for one in found]
 
 
 def _signs(ran: _Ran) -> dict[str, tuple[str, ...]]:

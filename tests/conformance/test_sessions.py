@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
 import pytest
 
 from sandbox_gym.errors import BoxLost
@@ -83,8 +82,7 @@ async def test_a_shell_keeps_folder_variables_functions_and_jobs(keeper: Keeper)
     box = await keeper.open_session(LIMITS)
     await bash(box, "mkdir -p a/b; cd a/b; export X=1; y=2; f() { echo f$1; }; (sleep 0.3; echo late > ../job) &")
     assert (await bash(box, "pwd; echo $X$y; f 3")).text == "/workspace/a/b\n12\nf3\n"
-    await anyio.sleep(0.6)
-    assert (await bash(box, "cat ../job; false")).text == "late\n"
+    assert (await bash(box, "until [ -s ../job ]; do sleep 0.1; done; cat ../job; false")).text == "late\n"
     assert (await bash(box, "sh -c 'exit 7'")).exit_code == 7
     assert (await bash(box, "read line && echo got $line; echo end")).text == "end\n"
     assert (await bash(box, 'printf \'%s\' "it\'s \\"q\\" $((1+1))"')).text == 'it\'s "q" 2'
@@ -204,7 +202,7 @@ async def test_forks_do_not_see_each_other(keeper: Keeper) -> None:
 
 async def test_a_writer_in_the_background_can_not_change_a_snapshot(keeper: Keeper) -> None:
     box = await keeper.open_session(LIMITS)
-    await bash(box, "(exec 5>>log; while sleep 0.01; do echo x >&5; done) & sleep 0.2")
+    await bash(box, "(exec 5>>log; while sleep 0.01; do echo x >&5; done) & until [ -s log ]; do sleep 0.01; done")
     kept = await box.snapshot(durable=False)
     again = await keeper.open_session(LIMITS, kept.snapshot_id)
     assert (await bash(again, "a=$(wc -c < log); sleep 0.4; [ $a = $(wc -c < log) ] && echo same")).text == "same\n"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
@@ -29,6 +30,13 @@ snapshots = 1
 creates_per_s = 100
 max_timeout_s = 600
 """
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 class Where(TypedDict):

@@ -189,6 +189,8 @@ def _filled(expression: str) -> str:
 def _query(api: str, expression: str) -> int:
     """How many series there are. Fails for what is no query."""
     answer = httpx.get(f"{api}/query", params={"query": expression}, timeout=10)
+    if answer.status_code == 503:  # it listens, and starts
+        return 0
     assert answer.status_code == 200, (expression, answer.text)
     return len(answer.json()["data"]["result"])
 

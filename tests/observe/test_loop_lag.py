@@ -30,4 +30,4 @@ async def test_a_call_that_blocks_the_loop_is_counted_with_its_length() -> None:
         tasks.cancel_scope.cancel()
     assert metrics.loop_stalls > stalls
     after = _samples(metrics)
-    assert after["+Inf"] - after["0.3"] == before["+Inf"] - before["0.3"] + 1
+    assert after["+Inf"] - after["0.3"] > before["+Inf"] - before["0.3"]

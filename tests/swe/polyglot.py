@@ -97,6 +97,32 @@ def go() -> Document:
     )  # fmt: skip
 
 
+def go_with_history() -> Document:
+    """Its tests but for the one that decides are in the base commit, too."""
+    decides = """func TestTotal(t *testing.T) {
+	if got := Total([]int{2, 3, 4}); got != 9 {
+		t.Errorf("Total() = %d", got)
+	}
+}
+
+"""
+    one = """
+func TestOne(t *testing.T) {
+	if got := Total([]int{1}); got != 1 {
+		t.Errorf("Total() = %d", got)
+	}
+}
+"""
+    assert decides in _GO_TESTS
+    base = {**_GO_BASE, "sums_test.go": _GO_TESTS.replace(decides, "") + one}
+    command = str(go()["test_command"])
+    return _row(
+        "sumshistory", base, "sums.go", _GO_FIXED, {"sums_test.go": f"{base['sums_test.go']}\n{decides}"},
+        log_parser="gotest", test_command=command,
+        FAIL_TO_PASS=["TestTotal"], PASS_TO_PASS=["TestNothing", "TestLabel", "TestOne"],
+    )  # fmt: skip
+
+
 def javascript_patch(body: str, first: str = "") -> str:
     """An answer with another total."""
     text = _JS_BASE["lib/sums.js"].replace("return items.length", body)

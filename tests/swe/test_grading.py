@@ -105,6 +105,16 @@ def test_a_rerun_never_mends_a_fail_to_pass_nor_spoils_a_pass() -> None:
     assert to_rerun(task(), after(f1=F)) == ()
 
 
+def test_of_a_starved_run_every_failure_is_run_again() -> None:
+    broken = after(f1=F, p1=F)
+    assert to_rerun(task(), broken, starved=True) == (FAIL[0], HOLD[0])
+    assert to_rerun(task(), after(), starved=True) == ()
+    again = {FAIL[0]: P, HOLD[0]: P}
+    assert grade(task(), broken, rerun=again, retried=again).resolved
+    assert not grade(task(), broken, rerun=again, retried=HOLD).resolved
+    assert not grade(task(), broken, rerun={**again, FAIL[0]: F}, retried=again).resolved
+
+
 def test_a_broken_repository_is_not_run_again() -> None:
     many = [f"t.py::p{n}" for n in range(MAX_RERUNS + 1)]
     assert to_rerun(task(hold=many), {}) == ()
@@ -166,6 +176,11 @@ def test_an_expected_map() -> None:
         assert not graded.resolved
         assert graded.reason
     assert grade(row, {"T.a": P, "T.b": P}).pass_to_pass.score == 0.5
+    broken = {"T.a": F, "T.b": F}
+    assert weak_spots(row, broken) == {}
+    assert (to_rerun(row, broken), to_rerun(row, broken, starved=True)) == ((), ("T.a",))
+    assert grade(row, broken, rerun={"T.a": P, "T.b": P}, retried=["T.a"]).resolved
+    assert not grade(row, {**broken, "T.c": P}, rerun={"T.a": P}, retried=["T.a"]).resolved
 
 
 def test_weak_spots_of_a_row() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 
@@ -109,6 +110,23 @@ def test_a_package_that_is_gone_can_not_be_imported(repository: Path, how: str) 
     assert found == "[True, False, True]"
     assert "with space" not in there
     assert ("spaced" in there) is (how == "renamed")
+
+
+@pytest.mark.parametrize("side", ["a/", ""])
+@pytest.mark.parametrize("how", ["patch", "rewrite"])
+def test_what_was_compiled_does_not_stand_for_what_is_changed(repository: Path, how: str, side: str) -> None:
+    """As where a file keeps its size, and is changed in the second in which it was made."""
+    unchecked = PycInvalidationMode.UNCHECKED_HASH
+    assert compileall.compile_dir(str(repository), quiet=1, force=True, invalidation_mode=unchecked)
+    look = "import kept.mod, pkg.sub; print(kept.mod.NAME, pkg.sub.NAME)"
+    if how == "patch":
+        b = "b/" if side else ""
+        patch = f"--- {side}kept/mod.py\n+++ {b}kept/mod.py\n@@ -1 +1 @@\n-NAME = 'kept'\n+NAME = 'pept'\n"
+        assert prepared(repository, patch, look).splitlines()[-1] == "pept sub"
+    else:
+        digest = hashlib.sha256(FILES["kept/mod.py"].encode()).hexdigest()
+        found = prepared(repository, "", look, rewrites=[["kept/mod.py", digest, [[8, 12, "pept"]]]])
+        assert found.splitlines()[-1] == "pept sub"
 
 
 def test_folders_that_hold_anything_else_stay(repository: Path) -> None:

@@ -216,9 +216,12 @@ def test_multiprocessing_by_every_start_method(tmp_path: Path, kind: str) -> Non
 @pytest.mark.parametrize("kind", ["session", "notebook"])
 def test_what_a_child_prints_later_is_in_a_later_reply(tmp_path: Path, kind: str) -> None:
     with DRIVERS[kind](tmp_path) as ask:
-        first = ask("import os, time\np = os.fork()\nif not p:\n    time.sleep(0.3)\n    print('late')\n1")
+        told = tmp_path / "told"
+        child = f"    while not os.path.exists({str(told)!r}): time.sleep(0.01)\n    print('late')\n"
+        first = ask(f"import os, time\np = os.fork()\nif not p:\n{child}1")
         assert (first.value, first.text) == ("1", "")
-        later = ask("time.sleep(0.8)\n2")
+        told.touch()
+        later = ask("end = os.waitid(os.P_PID, p, os.WEXITED | os.WNOWAIT)\n2")
         assert (later.value, later.text) == ("2", "late\n")
         assert ask("os.waitpid(p, 0)[1]").value == "0"
 
@@ -259,11 +262,11 @@ def test_an_alarm_between_cells_costs_nothing(tmp_path: Path, kind: str) -> None
     code = """import signal, time
 def ring(*_): raise TimeoutError("rang")
 signal.signal(signal.SIGALRM, ring)
-signal.setitimer(signal.ITIMER_REAL, 0.2)
+signal.setitimer(signal.ITIMER_REAL, 1)
 1"""
     with DRIVERS[kind](tmp_path) as ask:
         assert ask(code).value == "1"
-        time.sleep(0.6)
+        time.sleep(1.6)
         rung = ask("2")
         assert (rung.status, rung.value) == ("ok", "2")
         assert "TimeoutError: rang" in rung.text

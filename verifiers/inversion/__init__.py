@@ -10,11 +10,11 @@ from sandbox_gym.verifiers.inversion.doubts import doubted, is_lenient
 from sandbox_gym.verifiers.inversion.edits import ByteEdit, Edit, Kind, Variant, byte_edits, edited
 from sandbox_gym.verifiers.inversion.frames import Frame, Place, frame_of, said_by
 from sandbox_gym.verifiers.inversion.helpers import STRICT
-from sandbox_gym.verifiers.inversion.variants import variants_of
+from sandbox_gym.verifiers.inversion.variants import definition, variants_of
 
 __all__ = [
-    "SIGNS", "STRICT", "ByteEdit", "Edit", "Frame", "Kind", "Place", "Variant", "byte_edits", "doubted", "edited",
-    "frame_of", "is_lenient", "said_by", "variants_of",
+    "SIGNS", "STRICT", "ByteEdit", "Edit", "Frame", "Kind", "Place", "Variant", "byte_edits", "definition", "doubted",
+    "edited", "frame_of", "is_lenient", "said_by", "variants_of",
 ]  # fmt: skip
 
 SIGNS = {

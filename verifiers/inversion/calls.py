@@ -177,3 +177,8 @@ def makes_dtype(operand: ast.expr) -> bool:
 def names_approx(node: ast.expr) -> bool:
     names = (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
     return any((one.id if isinstance(one, ast.Name) else one.attr) == "approx" for one in names)
+
+
+def seeks(call: ast.Call) -> bool:
+    """Whether a call looks for its constants in another value: `issuperset`, `all(x in f() for x in [1, 2])`."""
+    return "issuperset" in ast.unparse(call.func) or any(isinstance(one, ast.In) for one in ast.walk(call))

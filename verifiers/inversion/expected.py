@@ -7,12 +7,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 from sandbox_gym.verifiers.inversion.edits import Edit
 from sandbox_gym.verifiers.inversion.sites import Function
 from sandbox_gym.verifiers.inversion.text import SourceText
-from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance, changed, is_other
+from sandbox_gym.verifiers.inversion.values import EXACT, Tolerance, changed, elsewhere, is_other
 
 _MOST_LEAVES = 5_000
 _LEAVES_TRIED = 3
@@ -70,14 +70,19 @@ def changes(
     tolerance: Tolerance = EXACT,
     most: int = _LEAVES_TRIED,
     alike: Sequence[ast.Constant] = (),
+    *,
+    sought: bool = False,
 ) -> Iterator[Edit]:
     """At most `most` edits, each of one constant: from the middle, the end and the start. `alike`: what else the test
-    expects elsewhere, of which one takes its place first: it can be right as far as its form tells."""
+    expects elsewhere, of which one takes its place first: it can be right as far as its form tells. `sought`: the
+    constants are looked for in another value."""
     order = dict.fromkeys((len(constants) // 2, len(constants) - 1, 0, len(constants) // 3))
     made = 0
     for index in order if constants else ():
         node = constants[index]
-        for other in islice(_changed(text, node, tolerance, alike), 2 if len(constants) == 1 else 1):
+        far = elsewhere(text.of(node), node.value, node.lineno + node.col_offset) if sought else ()
+        news = chain(far, _changed(text, node, tolerance, alike))
+        for other in islice(news, 2 if len(constants) == 1 else 1):
             if made < most:
                 made += 1
                 yield Edit(text.start(node), text.end(node), other)

@@ -20,6 +20,7 @@ from sandbox_gym.verifiers.inversion.calls import (
     makes_dtype,
     names_approx,
     number,
+    seeks,
     tolerance,
 )
 from sandbox_gym.verifiers.inversion.edits import Edit, Kind, Variant
@@ -120,7 +121,7 @@ class Forms:
         for argument in call.args[:1] if first else reversed(call.args):
             constants = leaves(argument)
             if constants:
-                for edit in changes(self.text, constants):
+                for edit in changes(self.text, constants, sought=first or seeks(call)):
                     yield self._variant("expected_value", argument, (edit,), False)
                 return
 
@@ -138,7 +139,7 @@ class Forms:
             yield from self._sides(operands, certain, EXACT)
         elif isinstance(how, ast.In):
             constants = leaves(part.left)
-            for edit in changes(self.text, constants):
+            for edit in changes(self.text, constants, sought=True):
                 yield self._variant("expected_value", part, (edit,), False)
             if not constants:
                 yield from self._among(part, members(part.comparators[0]))
@@ -192,7 +193,7 @@ class Forms:
         for given in (one for argument in call.args for one in ast.walk(argument) if isinstance(one, ast.List)):
             rows = [found for found in map(leaves, given.elts) if found]
             for row in rows[:_MOST_ROWS]:
-                for edit in changes(self.text, row[-1:], most=1):
+                for edit in changes(self.text, row[-1:], most=1, sought=seeks(call)):
                     yield self._variant("expected_value", given, (edit,), False)
             return
 
@@ -274,7 +275,7 @@ class Forms:
         if "Regex" in who.name:
             told += call.args[1:2]
         for pattern in told:
-            for edit in changes(self.text, leaves(pattern), most=1):
+            for edit in changes(self.text, leaves(pattern), most=1, sought=True):
                 yield self._variant("other_exception", call, (edit,), False)
 
     def _negation(self, test: ast.expr, certain: bool) -> Iterator[Variant]:

@@ -85,12 +85,15 @@ def _end(source: str, start: int) -> int:
     return found.end() if found else len(source)
 
 
-def lexical_variants(source: str, path: str, one: Definition) -> tuple[Variant, ...]:
-    """Each with another value expected, or the opposite of a truth."""
+def lexical_variants(
+    source: str, path: str, one: Definition, fresh: frozenset[int] = frozenset()
+) -> tuple[Variant, ...]:
+    """Each with another value expected, or the opposite of a truth. Those in the lines `fresh`, counted from 1, come
+    first."""
     values = list(_values(source, path, one))
     rows = [variant for in_row, variant in values if in_row]
     made = [*(variant for in_row, variant in values if not in_row), *rows, *_opposites(source, one)]
-    return tuple(made[:_MOST])
+    return tuple(sorted(made, key=lambda variant: variant.line not in fresh)[:_MOST])
 
 
 def _values(source: str, path: str, one: Definition) -> Iterator[tuple[bool, Variant]]:

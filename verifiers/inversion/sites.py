@@ -36,6 +36,8 @@ class Found:
     """Whether a runner that says "passed" has run its body."""
     shared: bool = False
     """Whether other tests may run it too."""
+    defined_as: str = ""
+    """Its name by the class that it stands in."""
 
 
 def find(tree: ast.Module, test: str) -> Found | None:
@@ -50,7 +52,8 @@ def find(tree: ast.Module, test: str) -> Found | None:
             return None
         body = owner.body
         holders.append(owner)
-    function = _function(body, name) if owner is None else _inherited(tree, owner, name, 0)
+    holder = None if owner is None else _holder(tree, owner, name, 0)
+    function = _function(body if holder is None else holder.body, name)
     if function is None:
         return None
     marks = [mark for node in (*holders, function) for mark in node.decorator_list]
@@ -60,7 +63,8 @@ def find(tree: ast.Module, test: str) -> Found | None:
     words = {word for mark in marks for word in _words(mark)}
     words |= {word for body in (tree.body, *(holder.body for holder in holders)) for word in _before_tests(body)}
     certain = not any("skip" in word.lower() or "xfail" in word for word in words) and runs(function, owner, words)
-    return Found(function, certain, owner is not None and _function(owner.body, name) is not function)
+    shared = holder is not owner
+    return Found(function, certain, shared, f"{holder.name}.{name}" if shared and holder is not None else test)
 
 
 def _before_tests(body: Sequence[ast.stmt]) -> Iterator[str]:
@@ -101,13 +105,13 @@ def _function(body: Sequence[ast.stmt], name: str) -> Function | None:
     return found[-1] if found else None
 
 
-def _inherited(tree: ast.Module, owner: ast.ClassDef, name: str, depth: int) -> Function | None:
-    own = _function(owner.body, name)
-    if own is not None or depth > 20:
-        return own
+def _holder(tree: ast.Module, owner: ast.ClassDef, name: str, depth: int) -> ast.ClassDef | None:
+    """The class that has a method, of `owner` and its base classes in the module."""
+    if depth > 20 or _function(owner.body, name) is not None:
+        return owner if depth <= 20 else None
     for base in owner.bases:
         above = _class(tree.body, base.id) if isinstance(base, ast.Name) else None
-        found = _inherited(tree, above, name, depth + 1) if above is not None and above is not owner else None
+        found = _holder(tree, above, name, depth + 1) if above is not None and above is not owner else None
         if found is not None:
             return found
     return None

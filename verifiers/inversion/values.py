@@ -11,6 +11,10 @@ _STRING = re.compile(r"(?P<prefix>[A-Za-z]{0,2})(?P<quote>'''|\"\"\"|'|\")(?P<bo
 _ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|x..|u....|U........|[0-7]{1,3}|\r\n|.)", re.S)
 _WORDS = re.compile(r"(?<![^\s])([a-z]{2,12}) ([a-z]{2,12})(?![^\s])")
 _NUMBER = re.compile(r"[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*")
+_PLAIN = re.compile(r"(?<![0-9])[0-9]+(?:\.[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z]+")
+_SHORT = 3
+"""Letters of a word of which another letter makes another word."""
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxz"
 _MOST_BODY = 20_000
 _POSITIONS = 4
@@ -41,6 +45,25 @@ def changed(text: str, value: object, tolerance: Tolerance, turn: int) -> Iterat
         got = _value(other)
         if type(got) is type(value) and is_other(got, value, tolerance):
             yield other
+
+
+def elsewhere(text: str, value: object, turn: int) -> Iterator[str]:
+    """As `changed`, for what is looked for in another value: a neighbour of a number or of a short word may stand there
+    too, in another right answer. A number has one digit more, a text of none one letter after a short word."""
+    match = _STRING.fullmatch(text)
+    if match is not None and ({"f", "t"} & {*match["prefix"].lower()} or "\\" in match["body"]):
+        return
+    for step in (0, 1):
+        digit, letter = "345678"[(turn + step) % 6], "jqvxz"[(turn + step) % 5]
+        if match is None:
+            if type(value) in (int, float) and _PLAIN.fullmatch(text):
+                yield digit + text
+        elif number := _PLAIN.search(match["body"]):
+            at = match.start("body") + number.start()
+            yield f"{text[:at]}{digit}{text[at:]}"
+        elif not (words := [*_WORD.finditer(match["body"])]) or len(words[-1][0]) <= _SHORT:
+            at = match.start("body") + (words[-1].end() if words else len(match["body"]))
+            yield f"{text[:at]}{letter}{text[at:]}"
 
 
 def is_other(got: object, value: object, tolerance: Tolerance) -> bool:

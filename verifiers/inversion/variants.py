@@ -40,6 +40,16 @@ _QUOTA = {
 }
 
 
+def definition(source: str, test: str) -> str:
+    """The name of a test by the class that defines it, which may be a base class of its own in the same file; empty
+    where the source has no such test, or expects it to fail."""
+    try:
+        found = find(kept_module(source).text.tree, test)
+    except UNPARSEABLE:
+        return ""
+    return found.defined_as if found is not None else ""
+
+
 def variants_of(source: str, test: str) -> tuple[Variant, ...]:
     """The variants of the test function `test` (`test_a`, `TestA.test_b`, `check`), best first; none for a source that
     does not parse or a test without an assertion that can be turned."""

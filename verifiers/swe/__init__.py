@@ -5,7 +5,7 @@ from __future__ import annotations
 from sandbox_gym.verifiers.inversion import ByteEdit
 from sandbox_gym.verifiers.swe.channel.reader import MAX_SIGHTINGS, CaseReport, ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.follow_up import rerun_of
+from sandbox_gym.verifiers.swe.follow_up import rerun_of, was_starved
 from sandbox_gym.verifiers.swe.framed import (
     TRIALS,
     Choice,

@@ -8,7 +8,7 @@ Source: swebench 5.0.2, harness/grading.py and log_parsers/python.py; R2E-Gym's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -45,7 +45,7 @@ class CaseGrade:
     status: CaseStatus
     passed: bool
     rerun: CaseStatus | None = None
-    """The second time, for a PASS_TO_PASS that failed the first."""
+    """The second time, where it failed the first and was run again."""
     reported_id: str = ""
     """The id that was taken for it, where that is another: the row's is cut."""
 
@@ -112,35 +112,48 @@ def grade(
     *,
     reference: Mapping[str, CaseStatus] | None = None,
     rerun: Mapping[str, CaseStatus] | None = None,
+    retried: Collection[str] = (),
     exit_code: int | None = None,
     ran: bool = False,
 ) -> Grade:
     """The verdict on the statuses after the patch. `reference` and `rerun`: those of the reference run, where they are
-    not PASSED, and of the second run of `to_rerun(task, after)`. `exit_code` is the test command's, for a log: a
-    failing command whose log names no failure is not described by its log. `ran`: a log that names no test shows all
-    the same that some ran, as where only failures are named."""
+    not PASSED, and of the second run of `to_rerun(task, after)`, which is `retried`. `exit_code` is the test
+    command's, for a log: a failing command whose log names no failure is not described by its log. `ran`: a log that
+    names no test shows all the same that some ran, as where only failures are named."""
     if task.rule == "expected_map":
-        return _grade_map(task, after)
+        second_time = {test: word for test, word in (rerun or {}).items() if test in retried}
+        return _grade_map(task, {**after, **second_time})
     if task.runner == "log":
         untrusted = _contradiction(after, exit_code, ran)
         if untrusted:
             return _nothing(task, untrusted)
     known, again = reference or {}, rerun or {}
-    cases = tuple(_case(task, test_id, group, after, known, again) for group, ids in _groups(task) for test_id in ids)
+    second = {*task.pass_to_pass, *retried}
+    cases = tuple(
+        _case(task, test_id, group, after, known, again if test_id in second else {})
+        for group, ids in _groups(task)
+        for test_id in ids
+    )
     f2p, p2p = (_share(cases, group) for group, _ in _groups(task))
     ignored = {test: after.get(test, CaseStatus.MISSING) for test in task.fails_with_gold}
     return Grade(_resolution(f2p, p2p), cases, f2p, p2p, _reason(cases), ignored)
 
 
 def to_rerun(
-    task: SweTask, after: Mapping[str, CaseStatus], reference: Mapping[str, CaseStatus] | None = None
+    task: SweTask,
+    after: Mapping[str, CaseStatus],
+    reference: Mapping[str, CaseStatus] | None = None,
+    *,
+    starved: bool = False,
 ) -> tuple[str, ...]:
-    """The PASS_TO_PASS to run once more: those that failed and are not to fail. None where there are more than
-    MAX_RERUNS, which no flake makes."""
-    if task.rule != "full":
+    """The PASS_TO_PASS to run once more: those that failed and are not to fail. Of a run that was `starved` the
+    FAIL_TO_PASS that failed, too: a framework's own limits, or a test's, may have ended them. None where there are more
+    than MAX_RERUNS, which no flake makes."""
+    if task.rule == "fail_only":
         return ()
-    known = reference or {}
-    failed = [test for test in task.pass_to_pass if not _case(task, test, "PASS_TO_PASS", after, known, {}).passed]
+    cases = grade(task, after, reference=reference).cases
+    again = {"FAIL_TO_PASS": starved, "PASS_TO_PASS": starved or task.rule == "full"}  # a map is of one run
+    failed = [case.test_id for case in cases if not case.passed and again[case.group]]
     return tuple(failed) if len(failed) <= MAX_RERUNS else ()
 
 
@@ -154,7 +167,9 @@ def failing(
 
 def weak_spots(task: SweTask, before: Mapping[str, CaseStatus]) -> dict[str, CaseStatus]:
     """Tests whose status before any patch is not what their list says: a FAIL_TO_PASS that passes, a PASS_TO_PASS that
-    does not."""
+    does not. A map has no lists."""
+    if task.rule == "expected_map":
+        return {}
     bare = grade(task, before)
     return {case.test_id: case.status for case in bare.cases if case.passed is (case.group == "FAIL_TO_PASS")}
 
@@ -176,7 +191,7 @@ def _case(
     wanted = reference.get(test_id, CaseStatus.PASSED)
     passed = _passes(task, group, status, wanted)
     second = None
-    if not passed and group == "PASS_TO_PASS":
+    if not passed:
         again = look_up(task, test_id, rerun)
         second = rerun[again] if again is not None else None
         passed = second is not None and _passes(task, group, second, wanted)

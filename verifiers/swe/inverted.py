@@ -36,7 +36,7 @@ def inverted_jobs(job: SweJob, random: Random, on_record: int = 0) -> tuple[SweJ
         return (base,) * on_record
     if job.reference.rounds:
         asked = random.sample(job.reference.rounds, job.reference.asked)
-        asked.insert(random.randrange(len(asked) + 1), _as_they_are(job.reference, asked))
+        asked.insert(random.randrange(len(asked) + 1), job.reference.holding or _as_they_are(job.reference, asked))
         return tuple(replace(base, inversion=one) for one in asked)
     made = rounds(job.reference, random)
     if job.reference.whole:

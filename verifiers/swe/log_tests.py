@@ -32,6 +32,7 @@ def lexical_candidates(
     """The tests that passed over the reference, are defined once and have variants; those that decide first. Of one
     within another, the inner one."""
     sources = texts_of(files)
+    brought = frozenset(line[1:].strip() for line in task.test_patch.split("\n") if line.startswith("+"))
     known: dict[str, list[tuple[str, Definition]]] = {}
     for path, source in sources.items():
         for one in definitions(source):
@@ -47,8 +48,12 @@ def lexical_candidates(
         for path, one in chosen[:most]:
             if any(path == other and one.start < inner.start < one.end for other, inner in found):
                 continue
-            variants = lexical_variants(sources[path], path, one)
-            made.append(Candidate(path, one.name, tuple(found[path, one]), decides, variants, sources[path]))
+            lines = sources[path].split("\n") if decides and brought else []
+            fresh = frozenset(at for at, line in enumerate(lines, 1) if line.strip() in brought)
+            variants = lexical_variants(sources[path], path, one, fresh)
+            count = sum(variant.line in fresh for variant in variants)
+            ids = tuple(found[path, one])
+            made.append(Candidate(path, one.name, ids, decides, variants, sources[path], fresh=count))
     return tuple(one for one in made if one.variants)
 
 

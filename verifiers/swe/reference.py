@@ -9,12 +9,13 @@ variant, and each test is unchanged in one of the runs at least. The runs look a
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from sandbox_gym.verifiers.inversion import ByteEdit, Frame, Variant, byte_edits, frame_of, variants_of
+from sandbox_gym.verifiers.inversion import ByteEdit, Frame, Variant, byte_edits, definition, frame_of, variants_of
 from sandbox_gym.verifiers.swe.framed import Choice, KeptFrame, drawn
 from sandbox_gym.verifiers.swe.ids import dotted, file_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
@@ -114,6 +115,9 @@ class Reference:
     """A run is of all the row's tests: a log's command has no choice."""
     rounds: tuple[Inversion, ...] = ()
     """Of tests in languages that are not parsed: runs that were made over it, and how each test ended there."""
+    holding: Inversion | None = None
+    """One in which PASS_TO_PASS tests alone are changed, as they are in the rounds: their copies in the repository's
+    history tell of no run whether a deciding test is changed in it. None: the rounds change none of them."""
 
     @property
     def asked(self) -> int:
@@ -149,6 +153,8 @@ class Candidate:
     variants: tuple[Variant, ...]
     source: str = field(repr=False, default="")
     frame: Frame | None = None
+    fresh: int = 0
+    """How many of the variants, the first, are in lines that the test patch brings, where no copy tells of a change."""
 
     def edits(self, number: int) -> tuple[ByteEdit, ...]:
         """Of the variant of that number, in bytes."""
@@ -157,8 +163,8 @@ class Candidate:
 
 def files_to_read(task: SweTask) -> tuple[str, ...]:
     """Where the row's deciding tests may be: the files that their ids name, and those of the test patch."""
-    named = [file_of(test) for test in (*task.fail_to_pass, *task.expected)]
-    paths = dict.fromkeys(path for path in (*named, *task.test_files) if path.endswith(".py"))
+    named = [file_of(test) for test in task.fail_to_pass]
+    paths = dict.fromkeys(path for path in (*named, *task.test_files, *task.hidden_files) if path.endswith(".py"))
     return tuple(paths)[:MAX_FILES]
 
 
@@ -166,11 +172,14 @@ def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str,
     """The functions of the row's tests that passed over the reference and have variants; FAIL_TO_PASS first."""
     sources = texts_of(files)
     found: dict[tuple[str, str], list[str]] = {}
-    deciding = {key for test in task.fail_to_pass if (key := _function(test, sources))}
-    for test in task.ids:
-        key = _function(test, sources)
-        if key and statuses.get(test) is CaseStatus.PASSED:
-            found.setdefault(key, []).append(test)
+    bare = _bare_functions(task.ids, sources) if task.rule == "expected_map" else {}
+    named = {test: key for test in task.ids if (key := bare.get(test) or _function(test, sources))}
+    # classes that inherit a test have it changed together
+    defined = {(path, name): (path, definition(sources[path], name) or name) for path, name in {*named.values()}}
+    deciding = {defined[named[test]] for test in task.fail_to_pass if test in named}
+    for test, key in named.items():
+        if statuses.get(test) is CaseStatus.PASSED:
+            found.setdefault(defined[key], []).append(test)
     tried = [
         key for decides, most in MAX_TRIED.items() for key in [k for k in found if (k in deciding) is decides][:most]
     ]
@@ -211,6 +220,18 @@ def _text(data: bytes) -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def _bare_functions(tests: Sequence[str], sources: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """File and name of ids without a file; not of those that several files have."""
+    names = {test.partition("[")[0] for test in tests}
+    found = Counter[str]()
+    path_of = dict[str, str]()
+    for path, source in sources.items():
+        own = [name for name in names if definition(source, name)]
+        found.update(own)
+        path_of |= dict.fromkeys(own, path)
+    return {test: (path_of[name], name) for test in tests if found[name := test.partition("[")[0]] == 1}
 
 
 def _function(test_id: str, sources: Mapping[str, str]) -> tuple[str, str] | None:

@@ -73,6 +73,7 @@ def parse_task(row: object, *, limits: SweLimits | None = None) -> SweTask:
         patch_is_bug=family == "swe_smith",
         test_patch=test_patch,
         test_files=_test_files(fields, test_patch, root),
+        hidden_files=texts(fields.get("hidden_files", []), f"{root}.hidden_files") if expected else (),
         image="" if recipe else image_of(fields, family, instance_id, root),
         layout=layout_of(fields, family),
         recipe=recipe,

@@ -146,6 +146,8 @@ class SweTask:
     test_patch: str = ""
     test_files: tuple[str, ...] = ()
     """Files of the hidden tests: what `test_patch` touches and what the row lists besides."""
+    hidden_files: tuple[str, ...] = ()
+    """Those that a published image has outside the commit, by a link."""
     image: str = ""
     """The image to pull; empty where there is a recipe."""
     layout: ImageLayout = ImageLayout()
@@ -170,3 +172,8 @@ class SweTask:
     def ids(self) -> tuple[str, ...]:
         """Every test that the verdict asks for."""
         return (*self.fail_to_pass, *self.pass_to_pass)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same, where the row has a map of them too."""
+        return self.ids or tuple(self.expected)

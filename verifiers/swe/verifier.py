@@ -30,7 +30,7 @@ from sandbox_gym.errors import InstanceFailed, Starved
 from sandbox_gym.limits import MIB, Limits
 from sandbox_gym.verifiers.swe.channel.reader import ChannelReport, read_channel
 from sandbox_gym.verifiers.swe.commands import SCRUBBED, RunOptions, as_row_ids, run_command, script_sources
-from sandbox_gym.verifiers.swe.follow_up import further_runs, is_late, seconds_of_a_test
+from sandbox_gym.verifiers.swe.follow_up import further_runs, is_late, seconds_of_a_test, was_starved
 from sandbox_gym.verifiers.swe.grading import Grade, grade
 from sandbox_gym.verifiers.swe.inverted import OTHERWISE, inverted_verdict
 from sandbox_gym.verifiers.swe.job import SweJob, log_marker, nonce
@@ -134,7 +134,8 @@ class SweVerifier:
         if self.is_late(task, answer, first.state):
             task = replace(task, patient=True)
             (first,) = yield (task,)
-        return (yield from further_runs(task, first, self.report(task, answer, first.state), random))
+        report, starved = self.report(task, answer, first.state), was_starved(tests_outcome(first.state))
+        return (yield from further_runs(task, first, report, random, starved=starved))
 
     def is_late(self, task: SweJob, answer: Answer, state: State | None) -> bool:
         """Whether a run does not count, as its tests did not have their time: it is made again, with patience."""
@@ -171,7 +172,8 @@ class SweVerifier:
         if report is None:
             return ()
         known = report.reference.statuses if report.reference is not None else {}
-        graded = grade(task.task, task.first, reference=known, rerun=as_row_ids(task.task, report))
+        again = as_row_ids(task.task, report)
+        graded = grade(task.task, task.first, reference=known, rerun=again, retried=task.ids)
         return tuple(case.test_id for case in graded.cases if case.flaky)
 
 
@@ -268,7 +270,9 @@ def _judged(job: SweJob, reading: PatchReading, report: ChannelReport, outcome: 
     after = as_row_ids(job.task, report)
     rerun = after if job.first else None
     code, known = log_exit_code(job, outcome), report.reference.statuses if report.reference else {}
-    graded = grade(job.task, job.first or after, reference=known, rerun=rerun, exit_code=code, ran=report.ran)
+    graded = grade(
+        job.task, job.first or after, reference=known, rerun=rerun, retried=job.ids, exit_code=code, ran=report.ran
+    )
     signs = _signs(job, reading, report, outcome)
     verdict = verdict_of(
         graded,

@@ -172,7 +172,7 @@ CHANNELS = {
         "s = socket.create_server(('127.0.0.1', 9090), backlog=2000)\n"
         "for _ in range(400):\n c = socket.socket(); tried(c.connect, s.getsockname()); c.close()",
         "s = socket.create_server(('127.0.0.1', 9090)); c = socket.create_connection(s.getsockname())\n"
-        "found = c.getsockname()[1]; CYCLE = 28232",
+        "found = c.getsockname()[1]; CYCLE = 28232; s.close(); c.close()",
     ),
     "ports that are taken": Channel(
         "s = socket.socket(); tried(s.bind, ('127.0.0.1', 7070)); tried(s.listen); hold.append(s)",

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tests.swe.imitations.commits import parsed_commit
 from tests.swe.imitations.images import BARE, CONDA, VENV, Image, exec_form
 from tests.swe.imitations.projects import GREET, HALF, LAST, SQUARE, Project
 
@@ -241,8 +242,8 @@ def _r2e() -> list[Imitation]:
             "repo_name": project.name,
             "docker_image": image.name,
             "commit_hash": _COMMIT,
-            "parsed_commit_content": json.dumps({"file_diffs": []}),
-            "execution_result_content": "{}",
+            "parsed_commit_content": json.dumps(parsed_commit(project.base, {**project.fixed, **project.tests})),
+            "execution_result_content": json.dumps({"test_file_names": ["test_1.py"], "test_file_codes": [test]}),
             "modified_files": sorted(project.fixed),
             "modified_entity_summaries": [],
             "relevant_files": sorted(project.fixed),

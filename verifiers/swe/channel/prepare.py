@@ -149,10 +149,27 @@ def restore(paths, commit):
     return True
 
 
+def own_path(path):
+    """Whether a path stays in the repository, by its letters."""
+    return b".." not in path.split(b"/") and not path.startswith(b"/") and b"\0" not in path
+
+
+def forget_module(path):
+    """The compiled forms of a Python file: one that is changed in the second it was made in, and keeps its size, would
+    be taken for what was compiled."""
+    folder, name = os.path.split(path)
+    cache = os.path.join(folder, b"__pycache__")
+    if name.endswith(b".py") and own_path(path) and os.path.isdir(cache):
+        for entry in os.listdir(cache):
+            if entry.startswith(name[:-2]):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(cache, entry))
+
+
 def forget_compiled(patch):
-    """Before a patch takes files away: their folders' compiled ones, which would keep a folder alive that is to go, or
-    in the place of what is to come."""
-    folders, path, before = set(), b"", b""
+    """Before a patch changes files, their compiled forms; and before it takes some away, all of their folders', which
+    would keep a folder alive that is to go, or in the place of what is to come."""
+    folders, changed, path, before = set(), set(), b"", b""
     with open(patch, "rb") as file:
         for line in file:
             line = line.rstrip(b"\t\r\n")
@@ -164,10 +181,14 @@ def forget_compiled(patch):
                 folders.add(os.path.dirname(line[len(b"rename from ") :]))
             elif line.split(b"\t")[0] == b"+++ /dev/null" and before.startswith(b"--- a/"):
                 folders.add(os.path.dirname(before[len(b"--- a/") :].split(b"\t")[0]))
+            elif line.startswith(b"+++ "):
+                named = line[len(b"+++ ") :].split(b"\t")[0]
+                changed.update((named, named.partition(b"/")[2]))  # with the side and without
             before = line
+    for path in changed:
+        forget_module(path)
     for folder in folders:
-        parts = folder.split(b"/")
-        if b".." not in parts and not folder.startswith(b"/") and b"\0" not in folder:
+        if own_path(folder):
             shutil.rmtree(os.path.join(folder, b"__pycache__"), ignore_errors=True)
 
 
@@ -205,6 +226,7 @@ def rewrite(path, digest, edits):
         data = data[:start] + text.encode("utf-8") + data[end:]
     with open(path, "wb") as file:
         file.write(data)
+    forget_module(os.fsencode(path))
 
 
 def prepare():
@@ -262,7 +284,7 @@ def in_child(said):
         traceback.print_exc()
         word = "1"
     with os.fdopen(said, "w") as file:
-        file.write(word)
+        file.write(word + "\n")
     sys.stderr.flush()
     os._exit(code)
 
@@ -282,7 +304,7 @@ def main():
     with contextlib.suppress(ChildProcessError):
         os.waitpid(-1, 0)  # until it is gone
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    if not word:  # it was killed
+    if not word.endswith("\n"):  # it was killed
         os.kill(os.getpid(), signal.SIGKILL)
     follows = json.loads(word)
     if isinstance(follows, int):

@@ -108,10 +108,12 @@ def waits(pid):
     """{thread: seconds in a run queue} of a process and all that it started; empty where the kernel does not say."""
     found, left = {}, [pid]
     while left and len(found) < THREADS:
-        pid = left.pop()
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended by now
-            for thread in os.listdir("/proc/%d/task" % pid):
-                folder = "/proc/%d/task/%s/" % (pid, thread)
+        pid, threads = left.pop(), []
+        with contextlib.suppress(OSError):
+            threads = os.listdir("/proc/%d/task" % pid)
+        for thread in threads:
+            folder = "/proc/%d/task/%s/" % (pid, thread)
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it may have ended by now, and others not
                 with open(folder + "schedstat") as file:
                     found[folder] = int(file.read().split()[1]) / 1e9
                 with open(folder + "children") as file:

@@ -6,12 +6,15 @@ Raises RequestError, and nothing else, whatever the row.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping
 from typing import Final
 
 from sandbox_gym.errors import RequestError
 from sandbox_gym.verifiers.coding.fields import mapping, text, wrong
+from sandbox_gym.verifiers.swe.datasets.commits import fix_of
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
+from sandbox_gym.verifiers.swe.patches.diff import read_patch
 from sandbox_gym.verifiers.swe.task import Family
 
 MAX_LITERAL: Final = 8 << 20
@@ -29,7 +32,7 @@ def in_swebench_words(row: Mapping[str, object], family: Family, root: str) -> M
         return _multi_swe(row, root)
     if family == "swe_bench_pro":
         return _pro(row, root)
-    return row
+    return _r2e(row, root) if family == "r2e_gym" else row
 
 
 def refuse_unknown(row: Mapping[str, object], root: str) -> None:
@@ -61,6 +64,28 @@ def _literal(value: str, field: str) -> object:
         return ast.literal_eval(value.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         raise wrong(field, value, "give a list of test ids, as JSON or as Python writes it") from None
+
+
+def _r2e(row: Mapping[str, object], root: str) -> Mapping[str, object]:
+    """Its fix is in the commit, and the names of its hidden tests in what running them gave."""
+    commit, ran = (_json(row, name, root) for name in ("parsed_commit_content", "execution_result_content"))
+    relevant = row.get("relevant_files")
+    names = ran.get("test_file_names")
+    files = [str(name).rpartition("/")[2] for name in names] if isinstance(names, list) else []
+    fix = fix_of(commit, [str(path) for path in relevant] if isinstance(relevant, list) else ())
+    if read_patch(fix.encode("utf-8", "surrogatepass")).problem:
+        fix = ""
+    return {**row, "patch": row.get("patch") or fix, "hidden_files": [f"r2e_tests/{name}" for name in files]}
+
+
+def _json(row: Mapping[str, object], name: str, root: str) -> Mapping[str, object]:
+    """An object, or JSON of one; an empty one where the row has none."""
+    value = row.get(name) or {}
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        found = None
+    return mapping(found, f"{root}.{name}", "give an object, or one as JSON, or leave it out")
 
 
 def _multi_swe(row: Mapping[str, object], root: str) -> Mapping[str, object]:
