@@ -308,13 +308,15 @@ NAIVE = """
         ("0 nan", "7", "nan", 1.0),
         ("1", "2 aba", "2 aba nan", 1.0),
         ("1", "2", "2 nanny", 1.0),
+        ("finance BANANA", "2.5", "nan", 0.0),
+        ("1\nNaN", "2.5", "nan", 1.0),
     ],
 )
-@pytest.mark.parametrize("told", ["", "# nan is for want of one"])
+@pytest.mark.parametrize("told", ["", "# of finance", "# nan is for want of one"])
 async def test_nan_is_no_number_for_a_checker_that_does_not_ask(
     judge: Judge, given: str, expected: str, printed: str, reward: float, told: str
 ) -> None:
     source = textwrap.dedent(NAIVE) + told
     tests = row([expected], {"type": "program", "style": "testlib", "source": source}, [given])
     found = await judge(f"input()\nprint({printed!r})", tests)
-    assert found.reward == (1.0 if told else reward), found.tests[0]
+    assert found.reward == (1.0 if "nan is" in told else reward), found.tests[0]

@@ -166,3 +166,16 @@ def test_what_is_no_test_is_refused(row: Row) -> None:
 def test_the_rows_own_tests_go_first() -> None:
     own: Row = {"unit_tests": both([("1", "2")]), "input_output": json.dumps(both([("3", "4")]))}
     assert parsed(own).tests == parsed({"verifier_metadata": own}).tests == StdinTests(("1",), ("2",))
+
+
+def test_plain_texts_are_results_beside_lists_of_arguments() -> None:
+    def outputs(inputs: list[object], said: list[object]) -> object:
+        row = {"input_output": json.dumps({"fn_name": "up", "inputs": inputs, "outputs": said})}
+        fields = task_fields(row)
+        assert isinstance(fields, dict)
+        return fields["unit_tests"]["outputs"]
+
+    assert outputs([["ab"], ["c"]], ["AB", "5"]) == ['"AB"', '"5"']
+    assert outputs([["ab"], ["c"]], ['"AB"', '"C"']) == ['"AB"', '"C"']  # JSON already
+    assert outputs(['"ab"', '"c"'], ["AB", "C"]) == ["AB", "C"]  # lines of JSON: refused later
+    assert outputs([["ab"], ["c"]], [["AB"], ["C"]]) == ['"AB"', '"C"']

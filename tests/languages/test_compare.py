@@ -14,7 +14,7 @@ from sandbox_gym.engine import open_engine
 from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import Limits
 from sandbox_gym.verifiers.coding import CodingVerifier, parse_task
-from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison, explain_stdout, values_equal
+from sandbox_gym.verifiers.coding.compare import COMPARISONS, Comparison, explain_stdout, says_nan, values_equal
 
 SAME: list[tuple[object, object]] = [
     (7, 7), (True, 1), (0, False), (2, 2.0), (2.0, 2), (0.1 + 0.2, 0.3), (1e300, 1e300 * (1 + 1e-6)),
@@ -102,3 +102,15 @@ async def test_in_a_verify() -> None:
             task = parse_task(given, limits=settings.limits(), early_stop=True)
             rewards.append((await engine.verify(CodingVerifier(), task, answer)).verdict.reward)
     assert rewards == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [
+        *((f"x = {name}(y)", True) for name in ("math.isnan", "isnan", "np.nanmax", "nanargmin", "Number.isNaN")),
+        *((word, True) for word in ("nan", "NAN", "Nan", "-nan", "float('nan')", "quiet_NaN", "equal_nan=True")),
+        *((word, False) for word in ("finance", "banana", "BANANA", "nanny", "nano", "Nancy", "covenant", "dominance")),
+    ],
+)  # fmt: skip
+def test_who_speaks_of_nan(text: str, speaks: bool) -> None:
+    assert says_nan(text) is speaks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from numbers import Integral, Real
 from typing import Final, Literal
@@ -17,6 +18,10 @@ RELATIVE: Final = 1e-5
 ABSOLUTE_BESIDE_INTEGERS: Final = 1e-5
 """LeetCode's: a float that should be an integer may have been rounded, and no more."""
 _TOKEN_MAX = 10_000
+_SAYS_NAN = re.compile(
+    r"NaN|(?i:(?<![a-z])(?:is|[qs])?nan[fl]?(?![a-z]))"
+    r"|(?<![a-z])nan(?:arg)?(?:max|min|sum|prod|mean|std|var|median|cum|quantile|percentile|_to_num)"
+)
 _SHOWN = 120
 
 
@@ -40,6 +45,12 @@ def explain_stdout(got: bytes, expected: str, float_tolerance: float | None = No
         if line != want and not _tokens_equal(line, want, float_tolerance):
             return f"line {number}: got {shown(line)}, expected {shown(want)}"
     return ""
+
+
+def says_nan(text: str) -> bool:
+    """Whether a text or a program speaks of NaN, by itself or in a name of Python's, numpy's, C's or JavaScript's; a
+    word that has these letters (`finance`) does not."""
+    return _SAYS_NAN.search(text) is not None
 
 
 def shown(text: str) -> str:

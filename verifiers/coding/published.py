@@ -63,7 +63,7 @@ def _with_tests(fields: Mapping[str, object], found: Sequence[Case | str]) -> Ma
     name = next((name for _given, _said, name in cases if name), None) or _labels(fields).get("func_name")
     inputs, outputs = [given for given, _said, _name in cases], [said for _given, said, _name in cases]
     if name:
-        tests = {"inputs": [arguments(one) for one in inputs], "outputs": results(outputs), "fn_name": name}
+        tests = {"inputs": [arguments(one) for one in inputs], "outputs": results(outputs, inputs), "fn_name": name}
     else:
         tests = {"inputs": [_lines(one) for one in inputs], "outputs": [_lines(one) for one in outputs]}
     return {**fields, "unit_tests": tests}
@@ -92,11 +92,15 @@ def arguments(given: object) -> object:
     return "\n".join(map(json.dumps, given)) if isinstance(given, list) else given
 
 
-def results(said: Sequence[object]) -> list[object]:
-    """The same, each a result in a list of its own where all of them are lists of one."""
+def results(said: Sequence[object], given: Sequence[object]) -> list[object]:
+    """The same, each a result in a list of its own where all of them are lists of one. Texts are JSON; beside inputs
+    that are lists they are results themselves where one of them is none."""
+    bare = all(isinstance(one, list) for one in given)
     wrapped = [one[0] for one in said if isinstance(one, list) and len(one) == 1]
     plain = wrapped if len(wrapped) == len(said) else said
-    return list(said) if all(isinstance(one, str) for one in said) else [json.dumps(one) for one in plain]
+    if all(isinstance(one, str) for one in said) and not (bare and any(unpacked(one) is one for one in said)):
+        return list(said)
+    return [json.dumps(one) for one in plain]
 
 
 def _published(fields: Mapping[str, object]) -> Iterator[Case | str]:

@@ -18,6 +18,7 @@ from sandbox_gym.verifiers.math.rungs.equations import false_equation, of_anothe
 from sandbox_gym.verifiers.math.rungs.families import same_families
 from sandbox_gym.verifiers.math.rungs.integers import same_integers
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
+from sandbox_gym.verifiers.math.rungs.named import another_set, with_sets_of_numbers
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
 from sandbox_gym.verifiers.math.rungs.texts import (
@@ -54,6 +55,9 @@ def decide(gold: str, answer: str, options: MathOptions | None = None) -> Decisi
 
 
 def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | None:
+    answer = with_sets_of_numbers(gold, answer)
+    if other := another_set(gold, answer):
+        return other
     if families := same_families(gold, answer):
         return families
     if said := same_integers(gold, answer) or same_claim(gold, answer):

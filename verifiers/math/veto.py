@@ -17,6 +17,7 @@ from sandbox_gym.verifiers.math.rungs.collections import other_multiplicity
 from sandbox_gym.verifiers.math.rungs.equations import false_equation, paired
 from sandbox_gym.verifiers.math.rungs.intervals import is_region, without_outward_brackets
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
+from sandbox_gym.verifiers.math.rungs.piecewise import of_one_value
 from sandbox_gym.verifiers.math.rungs.texts import same_points
 
 _HEDGES = re.compile(
@@ -65,6 +66,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
     numbers = same_number(mine, theirs, options)
     for found in (
         same_points(first, second),
+        of_one_value(first, second),
         false_equation(first, second),
         same_based(mine, theirs, options),
         same_residue(first, second),

@@ -23,7 +23,7 @@ def test_of(row: Document) -> object:
     if not (isinstance(given, list) and isinstance(said, list) and len(given) == len(said)):
         return test
     if test.get("fn_name"):
-        return {**test, "inputs": [arguments(one) for one in given], "outputs": results(said)}
+        return {**test, "inputs": [arguments(one) for one in given], "outputs": results(said, given)}
     return [{"input": {"stdin": one}, "output": {"stdout": other}} for one, other in zip(given, said, strict=True)]
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from sandbox_gym.verifiers.coding.compare import says_nan
 from sandbox_gym.verifiers.coding.functions.reads import given_names
 from sandbox_gym.verifiers.inversion import Edit, edited
 from sandbox_gym.verifiers.inversion.text import UNPARSEABLE, SourceText
@@ -43,7 +44,7 @@ class _Strict:
         parameters = {one.arg for one in ast.walk(text.tree) if isinstance(one, ast.arg)}
         self._text, self._known = text, _parametrized(text.tree)
         self._everywhere = self._given = given_names(text.tree, called, parameters)
-        self._knows_nan = "nan" in text.source.lower()
+        self._knows_nan = says_nan(text.source)
         self._real = "" if _OF_ARRAYS.search(text.source) else ", True"
         self._loads: Counter[str] = Counter()
         """How often the names of the function at hand are read."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from sandbox_gym.contract import TestStatus
-from sandbox_gym.verifiers.coding.compare import explain_stdout, shown
+from sandbox_gym.verifiers.coding.compare import explain_stdout, says_nan, shown
 from sandbox_gym.verifiers.coding.running.checkers import TextChecker
 
 _PIECES = re.compile(r"\s+|\S+")
@@ -35,7 +35,7 @@ def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestSta
 def is_no_number(got: bytes, given: str, expected: str, checker: str) -> bool:
     """Whether a program printed nan where only numbers are expected and nobody else speaks of it: a checker that asks
     `abs(x - y) > eps` of it finds nothing wrong."""
-    if _NAN.search(got) is None or any("nan" in text.lower() for text in (given, expected, checker)):
+    if _NAN.search(got) is None or any(map(says_nan, (given, expected, checker))):
         return False
     words = expected.split()
     return bool(words) and all(map(_NUMBER.fullmatch, words))

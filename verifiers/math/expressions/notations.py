@@ -34,7 +34,7 @@ _CHOSEN_BY_NAME: Final = re.compile(
     rf"|(?:\{{ ?\}} ?)?[_^] ?\{{?{_NAMED}\}}? ?C ?_ ?\{{?{_NAMED}\}}?(?![A-Za-z0-9])"
 )
 _CIS: Final = re.compile(
-    r"‹?(?<![A-Za-z])cis›? ?(\([^()]{1,40}\)|\{[^{}]{1,40}\}|[0-9.]{1,9} ?\^\\circ"
+    r"‹? ?(?<![A-Za-z])cis ?›? ?(\([^()]{1,40}\)|\{[^{}]{1,40}\}|[0-9.]{1,9} ?\^\\circ"
     r"|-?(?:[0-9]{1,4} ?)?\\pi(?: ?/ ?[0-9]{1,4})?"
     r"|-?\\frac ?\{[^{}]{1,20}\} ?\{[^{}]{1,20}\}|\\[a-z]{2,8}|[0-9.]{1,9}|[a-z](?![a-z]))"
 )
@@ -53,13 +53,17 @@ _SAID_IN_TEXT: Final = re.compile(
     r"^(‹?)(?:(?:so|thus|therefore|hence),? )?(?:the )?(?:final |correct )?answer(?: is|:|=)+:? (?=[-+$\\(]?[0-9\\])",
     re.I,
 )
+_ALSO: Final = re.compile(
+    r" ?\( ?‹ ?(?:or(?: equivalently)?|equivalently|that is|i[.]e[.]),? ?› ?([^()‹›]{1,60}?) ?\)$"
+)
+"""`\\frac{3}{5} (\\text{or } 0.6)`."""
 _SIGN: Final = re.compile(
     r"^(?:(?:\\(?:approx|simeq|sim|therefore)(?![A-Za-z])|[=≃∴:]"
     r"|‹? ?\b(?:about|approximately|approx\.?|exactly) ?›?) ?)++"
     r"(?=[-+$]?[0-9.]|[-+]?\\(?:frac|sqrt|pi)(?![A-Za-z]))"
 )
 """What may stand before a value and changes nothing of it."""
-_NEXT: Final = re.compile(r"(= ?(?:[^={}]|\{[^={}]*\})*?)(?<=[0-9}] )(?=[a-z](?:_\w)? ?=)")
+_NEXT: Final = re.compile(r"(= ?(?:[^={}]|\{[^={}]*\})*?)(?<=[0-9}] )(?=[A-Za-z](?:_\w)? ?=)")
 """Between `x=1` and `y=2`."""
 _PROGRESSION: Final = re.compile(
     r"(?<![0-9.])((?:-?[0-9]{1,5} ?, ?){1,6})(?:\\[lc]?dots|\.\.\.|…) ?, ?(-?[0-9]{1,5})(?![0-9.])"
@@ -90,6 +94,8 @@ def usual(text: str) -> str:
     if said := _SAID_IN_TEXT.match(text):
         text = text[said.end() :].replace("›", "", len(said[1]))
     text = _SIGN.sub("", text)
+    if text.endswith(")") and "‹" in text:
+        text = _ALSO.sub(r" ‹or› \1", text)
     if "\\mp" in text and "\\pm" not in text:
         text = text.replace("\\mp", "\\pm")
     if text.count("=") > 1:

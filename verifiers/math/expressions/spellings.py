@@ -39,6 +39,11 @@ _AROUND: Final = re.compile(
     r"(.*?)(?: exists?)?$"
 )
 _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
+_NO_SUCH: Final = re.compile(
+    r"(?:there (?:is|are|exists?) )?no such (?:real |positive |natural )?"
+    r"(?:[a-z]|numbers?|integers?|values?|solutions?|pairs?|triples?)(?: exists?)?"
+)
+_REMAINDER: Final = re.compile(r"([0-9]{1,20}),? ?(?:R|remainder|rem[.]?|(?:with|and) an? remainder of) ?([0-9]{1,20})")
 _ALL_BUT: Final = re.compile(
     r"(?:all real numbers?|all reals)(?: x)?,? (?:except|but|other than)(?: for)? (?:x ?= ?)?([-0-9][^A-Za-z]{0,40})"
 )
@@ -85,6 +90,10 @@ def _said(words: str) -> str | None:
         return f"‹{month} {day} {date[5] or ''}›"
     if (date := _ISO_DATE.fullmatch(words)) and 0 < int(date[2]) < 13:
         return f"‹{_MONTHS[int(date[2]) - 1][:3]} {int(date[3])} {date[1]}›"
+    if _NO_SUCH.fullmatch(words.lower()):
+        return "\\emptyset"
+    if divided := _REMAINDER.fullmatch(words):
+        return f"{divided[1]} ‹R› {divided[2]}"
     if below := _BELOW_ZERO.fullmatch(words.lower()):
         return f"-{below[1]}"
     if chances := _OUT_OF.fullmatch(words):

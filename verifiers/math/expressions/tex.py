@@ -71,7 +71,7 @@ _CROSS = re.compile(
 )
 """The product of vectors."""
 _BLACKBOARD = re.compile(
-    r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: |\\mathbf ?\{)([RZNQC])(?![A-Za-z_^(])\}?"
+    r"\\(?:mathbb|Bbb|mathds) ?\{?([A-Z])(?![A-Za-z])\}?|(?<=\\in)(?: ?\\mathbf ?\{| )([RZNQC])(?![A-Za-z_^(])\}?"
 )
 _CALLIGRAPHIC = re.compile(r"\\(?:mathcal|mathscr|mathfrak) ?(?:\{ ?([A-Za-z]) ?\}|(?<= )([A-Za-z]))")
 _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")

@@ -7,6 +7,8 @@ import re
 from sandbox_gym.verifiers.math.options import Decision
 
 _LONGEST = 300
+_SHORT = 6
+"""A word in marks that the rung `text` takes for a product."""
 _ARTICLE = re.compile(r"(?:\b(?:[Tt]he|an?|An) |^A )(?=\S)")
 _LONG = re.compile(r"[A-Za-z]{2,}")
 """A word; letters alone are names, whose case counts."""
@@ -18,8 +20,17 @@ _DOUBT = re.compile(
 )
 _WINS = re.compile(
     r"(?: (?:always|will|can|does|must))* (?:wins?|(?:force|guarantee|ensure)s? (?:win|victory)"
-    r"|(?:has|have) winning strategy)(?: game)?(?= |$)"
+    r"|(?:has|have) winning strategy|is winner)(?: game)?(?= |$)"
 )
+_SUBJECT = re.compile(
+    r"(?:(?:so|thus|hence|therefore),? )?"
+    r"(?:(?:it|this|that|(?:this |our |final |correct )*(?:answer|result|solution|triangle|quadrilateral|polygon|shape"
+    r"|figure|function|sequence|series|integral|limit|graph|curve|conic|equation|statement|number|day|colou?r|winner))"
+    r"(?: (?:is|was|will be|would be|must be)|'s)|(?:final |correct )?(?:answer|result) ?:|is|on(?= [a-z]{3,6}day$)) "
+)
+"""What is spoken of, before a word that says what it is."""
+_DIVIDED = re.compile(r"[0-9]+ ‹R› [0-9]+")
+_PHRASE = re.compile(r"(?!not\b)[a-z]+(?:[ -](?!or\b|and\b|but\b|not\b|nor\b|if\b|unless\b)[a-z]+){0,3}")
 _WINNER = re.compile(r"(?:(first|second)(?: player)?|(?:player )?([A-Za-z]{1,20}))( wins)?")
 _NONE = re.compile(r"(?:there (?:is|are|exists?) )?no (?P<what>[a-z ]{3,60}?)(?: exists?)?")
 _NARROWER = re.compile(r"(?:such|positive|real|integer|possible|valid) ")
@@ -47,8 +58,13 @@ def same_claim(gold: str, answer: str) -> Decision | None:
         reasoned = _REASONED.fullmatch(second)
         same = reasoned and reasoned[1] == first.rstrip(".") and not _DOUBT.search(reasoned["reason"])
         return Decision(True, "words", "the same word, with a reason") if same else None
+    divided = [_DIVIDED.fullmatch(text) for text in (gold, answer)]
+    if divided[0] and divided[1]:
+        return Decision(gold == answer, "words", "the quotients and their remainders")
     if not re.search("[a-z]{3}", first):
         return None
+    if "\\" not in gold + answer and _same_phrase(first, second, "‹" in gold and len(gold) <= _SHORT):
+        return Decision(True, "words", "the same words")
     winners = [_winner(text) for text in (first, second)]
     none = [_NONE.fullmatch(text) for text in (first, second)]
     if winners[0] and winners[0] == winners[1] and first != second:
@@ -60,6 +76,14 @@ def same_claim(gold: str, answer: str) -> Decision | None:
         if shorter[0] == shorter[1] and first != second:
             return Decision(True, "words", "the same words")
     return None
+
+
+def _same_phrase(one: str, other: str, marked: bool) -> bool:
+    """Whether both are one phrase, whatever is said of what it is: `hyperbola`, `it is hyperbola`. A word alone is one
+    where the gold has it as text: `abc` may be a product."""
+    mine, theirs = (_SUBJECT.sub("", text, count=1) if _SUBJECT.match(text) else text for text in (one, other))
+    told = one != mine or other != theirs or marked
+    return told and mine == theirs and bool(_PHRASE.fullmatch(mine)) and len(mine) > 2
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,8 @@ from sandbox_gym.verifiers.math.expressions.values import approximate, as_fracti
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bound import with_bound_letters
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
-from sandbox_gym.verifiers.math.rungs.named import without_arrows, words_as_names
+from sandbox_gym.verifiers.math.rungs.named import with_sets_of_numbers, without_arrows, words_as_names
+from sandbox_gym.verifiers.math.rungs.piecewise import by_conditions
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
 _FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
@@ -30,8 +31,10 @@ _ASKED = re.compile(
 _RANGE = re.compile(
     r"[,;(]? ?‹?(?: ?where|for)? ?›? ?"
     r"[klmn] ?(?:\\in ?\\mathbb\{[ZN]\}(?:[_^]\{?[*+]\}?)?|‹ ?(?:is )?(?:an |any )?integer ?›) ?\)?$"
-    r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?integers? ?› ?[klmn] ?\)?$"
-    r"|[,;(] ?n ?(?:\\ge ?[01]|\\in ?N ?(?:[_^] ?\{? ?[*+] ?\}?)?) ?\)?$"
+    r"|[,;(]? ?‹ ?(?:where |for )?(?:all |any |some |every )?"
+    r"(?:integers?|(?:positive|natural|non-?negative|whole) (?:integers?|numbers?)) ?› ?[klmn] ?\)?$"
+    r"|(?:[,;(]|‹ ?,? ?(?:for|where|when|with) ?(?:all|any|every|each)? ?›) ?n"
+    r" ?(?:\\ge ?[01]|> ?0|\\in ?N ?(?:[_^] ?\{? ?[*+] ?\}?)?) ?\)?$"
     r"|[,;(]? ?\\forall ?[a-z](?: ?\\in ?\\mathbb\{[A-Z]\})?$"
     r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary|integers?) ?)?"
     r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
@@ -82,11 +85,28 @@ _PRIME = re.compile(r"\^ ?\{? ?(?:((?:\\prime ?){1,4})|\(([1-9])\)) ?\}?")
 _PRIMES = re.compile(r"\\[A-Za-z]+|([A-Za-z])((?:'(?!s(?![A-Za-z])))*)")
 _TURNS = re.compile(r"(?<![A-Za-z\\])(?:[klmn] ?\\pi(?![A-Za-z])|\\pi ?[klmn](?![A-Za-z]))")
 _ABOUT = re.compile(r"\\(?:approx|simeq|cong|doteq|sim)(?![A-Za-z])|[≃≅≒∼]")
+_DECIMAL_TAIL = re.compile(
+    r"^([^.<>]{1,300}?[^.<>=]) ?(?:=|\\approx(?![a-z])) ?(?:(-?[0-9]{0,20}\.([0-9]{2,20})) ?(?:\\[lc]?dots|\.\.\.)?"
+    r"(?: ?‹[^‹›]{1,20}›)?|(-?[0-9]{0,20}\.[0-9]{0,20}\\overline ?\{[0-9]{1,20}\}))$"
+)
+_PLACES = re.compile(r"[0-9]?\.([0-9]{1,20})")
 _ROUNDED = Fraction(1, 6)
 _CONSTANT = re.compile(
     r"(?:\+|(?:(?<=[^=\s]{2})|(?<=[^=]{2}[^=\s])) ?=(?= ?‹? ?[CKck]))"
     r" ?‹?\s*([A-Zck]|const(?:ant)?\.?)(?:_\{?[0-9]\}?)?\s*›?$"
 )
+
+
+def _without_decimal(gold: str, answer: str) -> str:
+    """The answer without the decimal that it ends in, `x = \\sqrt{2} = 1.41`, where that rounds what it says before;
+    the decimal where that is the gold."""
+    tail = _DECIMAL_TAIL.match(answer) if "=" not in gold else None
+    value = try_evaluate(split_top(tail[1], "=")[-1]) if tail else None
+    exact = approximate(value) if value is not None and not variables(value) else None
+    near = tail is not None and tail[3] and exact is not None and abs(float(tail[2]) - exact) <= 10.0 ** -len(tail[3])
+    if not tail or not (near or (tail[4] and value == try_evaluate(tail[4]))):
+        return answer
+    return tail[2] if gold == tail[2] else answer if "." in gold else tail[1].strip()
 
 
 def false_equation(gold: str, answer: str) -> Decision | None:
@@ -104,17 +124,23 @@ def false_equation(gold: str, answer: str) -> Decision | None:
         round_ones = any(number % 10 == 0 for number in numbers)
         much = max(map(abs, numbers), default=Fraction(0)) * (_ROUNDED if round_ones or "." in answer else 0)
         differ = bool(numbers) and max(numbers) - min(numbers) > much
-        near = [value for side in known if (value := approximate(side)) is not None] if "." not in answer else []
-        differ = differ or (bool(near) and max(near) - min(near) > float(_ROUNDED) * max(map(abs, near)))
+        told = known if not about or "." not in answer else []  # of x = 1/3 \approx 1.3 the exact one is meant
+        near = [value for side in told if (value := approximate(side)) is not None]
+        places = [len(each) for each in _PLACES.findall(answer)] + ([0] if numbers else [])
+        rounding = 10.0 ** -min(places, default=0) if "." in answer else 0.0  # of the coarsest side
+        far = max(rounding, float(_ROUNDED) * max(map(abs, near), default=0.0))
+        differ = differ or (bool(near) and max(near) - min(near) > far)
     return Decision(False, "equation", "an equation between different numbers") if differ else None
 
 
 def paired(gold: str, answer: str) -> tuple[str, str]:
     """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
     integration."""
+    gold, answer = by_conditions(gold, answer)
     told = TOLD_CHOICE.match(gold)
     if told and not _A_CHOICE.match(answer):
         gold = gold[told.end() :]
+    answer = _without_decimal(gold, with_sets_of_numbers(gold, answer))
     mutual = _MUTUAL.fullmatch(gold), _MUTUAL.fullmatch(answer)
     if mutual[0] and mutual[1] and mutual[0].groups() == mutual[1].groups()[::-1]:
         answer = gold

@@ -117,6 +117,18 @@ def is_region(text: str) -> bool:
     return _region(text) is not None
 
 
+def cover_the_line(conditions: list[str]) -> bool:
+    """Whether each real number meets exactly one of these conditions on one variable."""
+    found = [_region(condition) or _relation(condition) for condition in conditions]
+    regions = [region for region in found if region is not None and region.exact]
+    pieces = [piece for each in regions for piece in each.pieces]
+    pieces.sort(key=lambda piece: (_position(piece.low), _position(piece.high)))
+    if len(regions) < len(conditions) or len({region.variable for region in regions} - {""}) > 1 or not pieces:
+        return False
+    meet = all(one.high == other.low and one.high_closed != other.low_closed for one, other in pairwise(pieces))
+    return meet and pieces[0].low == "-inf" and pieces[-1].high == "+inf"
+
+
 def _region(text: str) -> Region | None:
     text = text.strip()
     if len(text) > 2000:

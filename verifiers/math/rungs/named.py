@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from sandbox_gym.verifiers.math.expressions.units import parse_unit
+from sandbox_gym.verifiers.math.options import Decision
 
 _INDEX = r"(?: ?_ ?(?:[A-Za-z0-9]|\{[A-Za-z0-9]{1,8}\})| ?\^ ?(?:[0-9]?[-+]|\{ ?[0-9]{0,2}[-+] ?\}))"
 _WORD = re.compile(rf"(?:‹ ?[^‹›]{{1,40}}? ?›{_INDEX}*){{1,9}}")
@@ -17,6 +18,8 @@ _OF_WORD = re.compile(r"‹[^‹›]{1,40}› ?=")
 _VECTOR = re.compile(r"\\(?:vec|overrightarrow) ?\{ ?([A-Za-z0]) ?\}")
 _BOLD_OR_ARROW = re.compile(rf"{_VECTOR.pattern}|‹ ?([A-Za-z]) ?›")
 _LETTERS = re.compile(rf"{_BOLD_OR_ARROW.pattern}|\\[A-Za-z]+|‹[^›]*›|([A-Za-z])")
+_SET_OF_NUMBERS = re.compile(r"\\mathbb\{[RZNQC]\}")
+_BOLD_SET = re.compile(r"‹([RZNQC])›")
 _MARKS = str.maketrans("", "", "{}‹› ")
 _SHORT = 3
 
@@ -44,6 +47,20 @@ def words_as_names(gold: str, answer: str) -> tuple[str, str]:
     if becomes:
         first, second = (_pair(text) for text in (first, second))
     return first, second
+
+
+def with_sets_of_numbers(gold: str, answer: str) -> str:
+    """The answer with `\\mathbb{R}` for an R in bold, or for one that is all of it, where the gold has such a set."""
+    if "\\mathbb" in answer or not _SET_OF_NUMBERS.search(gold) or _BOLD_SET.search(gold):
+        return answer
+    alone = _SET_OF_NUMBERS.fullmatch(gold) and _BOLD_SET.fullmatch(f"‹{answer}›")
+    return f"\\mathbb{{{answer}}}" if alone else _BOLD_SET.sub(r"\\mathbb{\1}", answer)
+
+
+def another_set(gold: str, answer: str) -> Decision | None:
+    """`\\mathbb{N}` for `\\mathbb{Z}`, which math-verify takes for one another."""
+    differ = gold != answer and _SET_OF_NUMBERS.fullmatch(gold) and _SET_OF_NUMBERS.fullmatch(answer)
+    return Decision(False, "words", "another set of numbers") if differ else None
 
 
 def without_arrows(gold: str, answer: str) -> tuple[str, str]:
