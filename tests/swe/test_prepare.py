@@ -129,6 +129,18 @@ def test_what_was_compiled_does_not_stand_for_what_is_changed(repository: Path, 
         assert found.splitlines()[-1] == "pept sub"
 
 
+def test_a_patch_that_names_many_files_reads_their_folder_once(repository: Path) -> None:
+    """Lines that are added look like headers, too."""
+    cache = repository / "kept/__pycache__"
+    for number in range(2000):
+        (cache / f"other{number}.cpython-311.pyc").write_bytes(b"")
+    added = [f"++ b/kept/none{number}.py" for number in range(150_000)] + ["++ b/kept/mod.py"]
+    body = "".join(f"+{line}\n" for line in added)
+    patch = f"--- /dev/null\n+++ b/notes.txt\n@@ -0,0 +1,{len(added)} @@\n{body}"
+    look = "import os; print(len(os.listdir('kept/__pycache__')), sum(1 for _ in open('notes.txt')))"
+    assert prepared(repository, patch, look).splitlines()[-1] == f"2000 {len(added)}"
+
+
 def test_folders_that_hold_anything_else_stay(repository: Path) -> None:
     (repository / "pkg/sub/notes.txt").write_text("untracked")
     git(repository, "rm", "-qr", "pkg/sub")

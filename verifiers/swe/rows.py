@@ -6,7 +6,6 @@ Raises RequestError with the field, the value and the remedy, and nothing else, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -14,7 +13,7 @@ from sandbox_gym.errors import RequestError
 from sandbox_gym.limits import mebibytes
 from sandbox_gym.verifiers.coding.fields import mapping, positive, text, texts, wrong
 from sandbox_gym.verifiers.swe.datasets.conventions import CONVENTIONS
-from sandbox_gym.verifiers.swe.datasets.forms import in_swebench_words
+from sandbox_gym.verifiers.swe.datasets.forms import from_json, in_swebench_words
 from sandbox_gym.verifiers.swe.datasets.telling import family_of, image_of, layout_of, runner_of, workdir_of
 from sandbox_gym.verifiers.swe.ids import file_of
 from sandbox_gym.verifiers.swe.logs.formats import parser_named
@@ -97,7 +96,7 @@ def _unwrapped(row: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
         if name in row and "FAIL_TO_PASS" not in row:
             inner = row[name]
             if isinstance(inner, str):
-                inner = _json(inner, name)
+                inner = from_json(inner, name)
             found = mapping(inner, name, "give an object, or one as JSON")
             extra = {key: row[key] for key in ("dataset_name", "subset") if key in row and key not in found}
             return {**extra, **found}, name
@@ -111,13 +110,6 @@ def _of_request(row: Mapping[str, object]) -> Mapping[str, object]:
     if not isinstance(metadata, Mapping) or "instance_dict" not in metadata:
         return {}
     return {name: metadata[name] for name in ("dataset_name", "instance_dict") if name in metadata}
-
-
-def _json(value: str, field: str) -> object:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):  # deep nesting, integers of over 4,300 digits
-        raise wrong(field, value, "give JSON") from None
 
 
 def _instance_id(row: Mapping[str, object], root: str, family: Family) -> str:
@@ -159,7 +151,7 @@ def _ids(row: Mapping[str, object], name: str, root: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if isinstance(value, str):
-        value = _json(value, field)
+        value = from_json(value, field)
     if not isinstance(value, list):
         raise wrong(field, row.get(name), "give a list of test ids, or one as JSON")
     if len(value) > MAX_TESTS:
@@ -195,7 +187,9 @@ def _expected(row: Mapping[str, object], root: str) -> dict[str, CaseStatus]:
     """R2E-Gym's map from test to status, its names as its own harness compares them."""
     field = f"{root}.expected_output_json"
     value = row.get("expected_output_json")
-    found = mapping(_json(value, field) if isinstance(value, str) else value, field, "give an object, or one as JSON")
+    found = mapping(
+        from_json(value, field) if isinstance(value, str) else value, field, "give an object, or one as JSON"
+    )
     expected = {}
     for name, status in found.items():
         if not isinstance(status, str) or status not in CaseStatus.__members__:

@@ -154,15 +154,18 @@ def own_path(path):
     return b".." not in path.split(b"/") and not path.startswith(b"/") and b"\0" not in path
 
 
-def forget_module(path):
-    """The compiled forms of a Python file: one that is changed in the second it was made in, and keeps its size, would
-    be taken for what was compiled."""
-    folder, name = os.path.split(path)
-    cache = os.path.join(folder, b"__pycache__")
-    if name.endswith(b".py") and own_path(path) and os.path.isdir(cache):
-        for entry in os.listdir(cache):
-            if entry.startswith(name[:-2]):
-                with contextlib.suppress(OSError):
+def forget_modules(paths):
+    """The compiled forms of Python files: one that is changed in the second it was made in, and keeps its size, would
+    be taken for what was compiled. Each folder is read once, however many of its files a patch names."""
+    by_folder = {}
+    for folder, name in map(os.path.split, filter(own_path, paths)):
+        if name.endswith(b".py"):
+            by_folder.setdefault(os.path.join(folder, b"__pycache__"), set()).add(name[: -len(b".py")])
+    for cache, modules in by_folder.items():
+        with contextlib.suppress(OSError):  # there is none, or it is not this user's
+            for entry in os.listdir(cache):
+                parts = entry.split(b".")  # a.cpython-311.pyc, a.cpython-311.opt-1.pyc
+                if any(b".".join(parts[:end]) in modules for end in range(1, len(parts))):
                     os.unlink(os.path.join(cache, entry))
 
 
@@ -185,8 +188,7 @@ def forget_compiled(patch):
                 named = line[len(b"+++ ") :].split(b"\t")[0]
                 changed.update((named, named.partition(b"/")[2]))  # with the side and without
             before = line
-    for path in changed:
-        forget_module(path)
+    forget_modules(changed)
     for folder in folders:
         if own_path(folder):
             shutil.rmtree(os.path.join(folder, b"__pycache__"), ignore_errors=True)
@@ -226,7 +228,7 @@ def rewrite(path, digest, edits):
         data = data[:start] + text.encode("utf-8") + data[end:]
     with open(path, "wb") as file:
         file.write(data)
-    forget_module(os.fsencode(path))
+    forget_modules([os.fsencode(path)])
 
 
 def prepare():

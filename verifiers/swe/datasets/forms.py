@@ -68,7 +68,7 @@ def _literal(value: str, field: str) -> object:
 
 def _r2e(row: Mapping[str, object], root: str) -> Mapping[str, object]:
     """Its fix is in the commit, and the names of its hidden tests in what running them gave."""
-    commit, ran = (_json(row, name, root) for name in ("parsed_commit_content", "execution_result_content"))
+    commit, ran = (_object(row, name, root) for name in ("parsed_commit_content", "execution_result_content"))
     relevant = row.get("relevant_files")
     names = ran.get("test_file_names")
     files = [str(name).rpartition("/")[2] for name in names] if isinstance(names, list) else []
@@ -78,14 +78,19 @@ def _r2e(row: Mapping[str, object], root: str) -> Mapping[str, object]:
     return {**row, "patch": row.get("patch") or fix, "hidden_files": [f"r2e_tests/{name}" for name in files]}
 
 
-def _json(row: Mapping[str, object], name: str, root: str) -> Mapping[str, object]:
-    """An object, or JSON of one; an empty one where the row has none."""
-    value = row.get(name) or {}
+def from_json(value: str, field: str) -> object:
+    """What a field's text holds. Raises RequestError."""
     try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        found = None
-    return mapping(found, f"{root}.{name}", "give an object, or one as JSON, or leave it out")
+        return json.loads(value)
+    except (ValueError, RecursionError):  # deep nesting, integers of over 4,300 digits
+        raise wrong(field, value, "give JSON") from None
+
+
+def _object(row: Mapping[str, object], name: str, root: str) -> Mapping[str, object]:
+    """An object, or JSON of one; an empty one where the row has none."""
+    value, field = row.get(name) or {}, f"{root}.{name}"
+    found = from_json(value, field) if isinstance(value, str) else value
+    return mapping(found, field, "give an object, or one as JSON, or leave it out")
 
 
 def _multi_swe(row: Mapping[str, object], root: str) -> Mapping[str, object]:
