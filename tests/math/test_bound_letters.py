@@ -101,16 +101,22 @@ def test_constants_that_a_gold_says_to_be_any(said: str, body: str, others: tupl
 
 
 def test_names_in_another_order() -> None:
-    for names, values in ((("n", "p"), (2, 3)), (("a", "b", "c"), (1, 5, 7)), (("x", "y", "z"), (4, -1, 0))):
+    cases = ((("n", "p"), (2, 3)), (("a", "b", "c"), (1, 5, 7)), (("x", "y", "z"), (4, -1, 0)))
+    for names, values in (*cases, (("\\mu", "\\sigma"), (5, 2)), (("a_1", "a_2"), (3, 4))):
         rng = random.Random(str(values))
         places = list(range(len(names)))
         for _ in range(4):
             order = rng.sample(places, len(places))
             mine = f"({','.join(names)})=({','.join(map(str, values))})"
             turned = ",".join(names[at] for at in order)
+            one_by_one = ", ".join(f"{names[at]}={values[at]}" for at in order)
+            assert equal(mine, one_by_one)
+            assert equal(one_by_one, f"({turned})=({','.join(str(values[at]) for at in order)})")
             assert equal(mine, f"({turned})=({','.join(str(values[at]) for at in order)})")
             if order != places:
                 assert not equal(mine, f"({turned})=({','.join(map(str, values))})")
+                straight = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+                assert not equal(straight, f"({turned})=({','.join(map(str, values))})")
     assert equal(r"(x,y)=(1,2),(3,4)", r"(y,x)=(4,3),(2,1)")
     assert not equal(r"(x,y)=(1,2),(3,4)", r"(y,x)=(1,2),(4,3)")
     assert equal("x=y=z", "z=x=y")

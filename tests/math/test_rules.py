@@ -100,7 +100,7 @@ DECIDED = [
     ("number", True, "e^{16}", "exp(16)"),
     ("number", False, "2i", "-2i"),
     ("number", True, "12\\%", "12 percent"),
-    ("number", True, "(B)", "B"),
+    ("choice", True, "(B)", "B"),
     ("number", True, "0.1", "\\frac{1}{10}"),
     ("number", False, "0.33", "\\frac{1}{3}"),
     ("number", True, "0.666667", "\\frac23"),

@@ -18,6 +18,7 @@ from sandbox_gym.verifiers.math.rungs.equations import false_equation, of_anothe
 from sandbox_gym.verifiers.math.rungs.families import same_families
 from sandbox_gym.verifiers.math.rungs.integers import same_integers
 from sandbox_gym.verifiers.math.rungs.intervals import same_interval
+from sandbox_gym.verifiers.math.rungs.matrices import other_product
 from sandbox_gym.verifiers.math.rungs.named import another_set, with_sets_of_numbers
 from sandbox_gym.verifiers.math.rungs.numbers import same_number
 from sandbox_gym.verifiers.math.rungs.restated import OPERATION, unevaluated
@@ -65,6 +66,7 @@ def _decide_normal(gold: str, answer: str, options: MathOptions) -> Decision | N
     gold, answer = paired(gold, answer)
     for found in (
         same_text(gold, answer),
+        other_product(gold, answer),
         opposite_words(gold, answer),
         other_order(gold, answer),
         same_cycles(gold, answer),

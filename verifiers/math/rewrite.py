@@ -35,6 +35,7 @@ _WHOLE_ANGLE = re.compile(rf"(-?){_DEGREES}")
 _INVERSE = re.compile(r"\\(?:arc[a-z]{3,4}|(?:sin|cos|tan|cot|sec|csc) ?\^ ?\{ ?-1 ?\})")
 _POWER = r"(?: ?\^ ?(?:[0-9]|\{[0-9]{1,3}\}))?"
 _ANGLE = re.compile(rf"\\((?:sin|cos|tan|cot|sec|csc){_POWER}) ?(?:\( ?{_DEGREES} ?\)|\{{ ?{_DEGREES} ?\}}|{_DEGREES})")
+_OF_ANGLE = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z]| ?\^ ?\{ ?-1)[^,;=]{1,400}")
 _FACTOR = re.compile(r"(?<![\w.)}/^\]])([0-9]{1,9})/([0-9]{1,9}) (?=\\?[A-Za-z(])")
 _ALL_BUT = re.compile(r"(\\mathbb\{[A-Z]\}) ?(?:-|\\backslash) ?(?=\\\{)")
 _NUMERAL = re.compile(r"^\(([0-9A-Fa-f]{1,400})\)(?= ?_)")
@@ -43,7 +44,9 @@ _PRIMED = re.compile(r"(?<![A-Za-z\\])([A-Za-z])('{1,3})(?! ?\()")
 _PLAIN_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?\s+([0-9]+|[A-Za-z])")
 _LETTER_ROOT = re.compile(r"\\sqrt(\[[^\[\]]{1,9}\])?([0-9](?![0-9])|(?<=\])[A-Za-z])")
 _FACTORIAL_RAISED = re.compile(r"(?<![A-Za-z0-9)}])([0-9]{1,9}|[a-z]|\([^()]{1,40}\))!(?= ?\^)")
-_LOG_OVER = re.compile(r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?([0-9]{1,9}|[A-Za-z])(?= ?/)")
+_LOG = r"(\\(?:ln|log)(?:_\{?[0-9a-z]{1,6}\}?)?) ?"
+_LOG_OF = re.compile(rf"{_LOG}([0-9]{{1,9}}|[A-Za-z])(?= ?/)|{_LOG}([0-9]{{0,9}}\.[0-9]{{1,9}})(?! ?[0-9.^!A-Za-z\\])")
+"""ln 2/2 is (ln 2)/2, and math-verify takes \\log_2 1.5 for the logarithm of 1 * 0.5."""
 _FACTOR_BEHIND = re.compile(
     r"(\\(?:sin|cos|tan|cot|sec|csc|ln|log)"
     + _POWER
@@ -81,11 +84,12 @@ def _rewritten(text: str) -> str:
     text = _WORDS.sub(lambda found: _COMMANDS.get(found[1], f"\\{found[1]} "), text)
     text = _PLAIN_ROOT.sub(r"\\sqrt\1{\2}", _LETTER_ROOT.sub(r"\\sqrt\1{\2}", text))
     text = _FACTORIAL_RAISED.sub(r"(\1!)", text)
-    text = _LOG_OVER.sub(r"\1(\2)", text)  # ln 2/2 is (ln 2)/2
+    text = _LOG_OF.sub(r"\1\3(\2\4)", text)
     text = _BINOM_PAIR.sub(r"\\binom{\1}{\2}", text) if "binom" in text else text
     text = _TO_THE_T.sub(r"^{\\Psi_{t}}", _CURRENT.sub(lambda found: found[1] or "\\Xi ", text))
     text = _MATRIX.sub(r"\\\1{pmatrix}", _DETERMINANT.sub(r"\\begin{vmatrix}\1\\end{vmatrix}", text))
     text = _ANGLE.sub(lambda found: f"\\{found[1]}(\\frac{{{found[2] or found[3] or found[4]}\\pi}}{{180}})", text)
+    text = _OF_ANGLE.sub(lambda found: _IN_DEGREES.sub(r"\\frac{\1\\pi}{180}", found.group()), text)
     if "*" in text:
         text = _FACTOR_BEHIND.sub(r"\1(\2)", text).replace("*", " \\cdot ")
     text = text.replace(ROW_END, "\\\\")

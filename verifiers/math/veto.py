@@ -80,7 +80,7 @@ def veto(gold: str, answer: str, options: MathOptions | None = None) -> Decision
         _hedged(mine, theirs),
         _other_numbers(mine, theirs),
         _other_variables(mine, theirs) if options.strict_variables else None,
-        _other_case(mine, theirs) if options.strict_variables else None,
+        _other_case(*((first, second) if "=" in theirs else (mine, theirs))) if options.strict_variables else None,
     ):
         if found is not None and not found.equal:
             return found

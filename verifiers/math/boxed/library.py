@@ -190,6 +190,9 @@ def _same_number(gold, answer, request):
     sizes = [_size(one) for one in (*values, values[0] - values[1])]
     if None in sizes:
         return False
+    exact = [one.replace(lambda part: part.is_Float, lambda part: sympy.Rational(str(part))) for one in pair]
+    if inexact and not any(one.is_Rational for one in exact) and _agree(*exact, sizes):  # log_2 1.5
+        return True
     if inexact:  # the library compares both rounded, and 1.5849625 is rounded down, log_2 3 up
         return bool(sizes[2] <= min(sympy.Float(10) ** -request["precision"] / 2, max(sizes[:2]) * ROUNDED))
     return _agree(*pair, sizes)

@@ -15,6 +15,11 @@ _DERIVATIVE: Final = re.compile(
     rf"\\frac ?\{{ ?{_D}([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\}}|(?<![A-Za-z\\])d([A-Za-z]) ?/ ?d[a-z](?![A-Za-z])"
     rf"|\\frac ?\{{ ?{_D}\^ ?\{{?2\}}? ?([A-Za-z]) ?\}} ?\{{ ?{_D}[a-z] ?\^ ?\{{?2\}}? ?\}}"
 )
+_APPLIED: Final = re.compile(r"\\frac ?\{ ?d ?\} ?\{ ?d ?([a-z]) ?\} ?(?:\[ ?)?([fghFGH]) ?\( ?\1 ?\)(?: ?\])?")
+_ALL: Final = re.compile(
+    r"^‹ ?(?:for )?(?:all|any|every|each) ?› ?(?=[a-z] ?(?:\\(?:[gl]e|ne|in|equiv)(?![a-z])|[<>]))"
+    r"|^‹ ?[Oo]nly ?› ?(?=[a-z] ?=)|(?<=[0-9}]) ?‹ ?works ?›$"
+)
 _NTH: Final = re.compile(r"(?<![A-Za-z\\])([fghFGHy]) ?\^ ?\{ ?\(([1-3])\) ?\}")
 _SYSTEM: Final = re.compile(
     r"^(?:\\\{ ?)?\\begin\{(cases|array|aligned)\}(?: ?\{[clr| ]*\})?((?:[^&=↵]*=[^&=↵]*(?:↵|(?=\\end)))+)\\end\{\1\}$"
@@ -83,6 +88,7 @@ def usual(text: str) -> str:
     if "prime" in text or "d" in text or "^" in text:
         text = _PRIME.sub(lambda found: "'" * (found[1] or found[2]).count("prime"), text)
         text = _NTH.sub(lambda found: found[1] + "'" * int(found[2]), text)
+        text = _APPLIED.sub(r"\2'(\1)", text)
         text = _DERIVATIVE.sub(lambda found: f"{found[3]}''" if found[3] else f"{found[1] or found[2]}'", text)
     if "\\begin" in text and (system := _SYSTEM.match(text.replace("&=", "="))):
         text = ", ".join(row.strip(" ,;") for row in system[2].strip("↵ ").split("↵"))
@@ -93,7 +99,7 @@ def usual(text: str) -> str:
         text = text[said.end() :]
     if said := _SAID_IN_TEXT.match(text):
         text = text[said.end() :].replace("›", "", len(said[1]))
-    text = _SIGN.sub("", text)
+    text = _ALL.sub("", _SIGN.sub("", text))
     if text.endswith(")") and "‹" in text:
         text = _ALSO.sub(r" ‹or› \1", text)
     if "\\mp" in text and "\\pm" not in text:

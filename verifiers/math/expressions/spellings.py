@@ -40,7 +40,8 @@ _AROUND: Final = re.compile(
 )
 _ORDINAL: Final = re.compile(r"([0-9]{1,9}) ?\^? ?\{? ?‹? ?(?:st|nd|rd|th) ?›? ?\}?")
 _NO_SUCH: Final = re.compile(
-    r"(?:there (?:is|are|exists?) )?no such (?:real |positive |natural )?"
+    r"such an? (?:[a-z]|number|integer|value|solution|pair|triple|function) (?:does not|doesn't|cannot|can't) exist"
+    r"|(?:there (?:is|are|exists?) )?no such (?:real |positive |natural )?"
     r"(?:[a-z]|numbers?|integers?|values?|solutions?|pairs?|triples?)(?: exists?)?"
 )
 _REMAINDER: Final = re.compile(r"([0-9]{1,20}),? ?(?:R|remainder|rem[.]?|(?:with|and) an? remainder of) ?([0-9]{1,20})")

@@ -48,7 +48,8 @@ _SAME = {
     "bigg": "", "Bigg": "", "large": "", "Large": "", "LARGE": "", "huge": "", "Huge": "", "boldsymbol": "", "bm": "",
     "underline": "", "displaystyle": "", "textstyle": "", "limits": "", "quad": " ", "qquad": " ", "thinspace": " ",
     "varnothing": "\\emptyset", "rm": "", "bf": "", "it": "", "colon": ":", "euro": "€", "pounds": "£", "imath": "i",
-    "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|", "land": "‹and›", "lor": "‹or›",
+    "tbinom": "\\binom", "dbinom": "\\binom", "lvert": "|", "rvert": "|", "vert": "|",
+    "lVert": "\\|", "rVert": "\\|", "Vert": "\\|", "Re": "‹Re›", "Im": "‹Im›", "land": "‹and›", "lor": "‹or›",
     "vee": "‹or›", "nicefrac": "\\frac", "sfrac": "\\frac", "bigcup": "\\cup", "bigcap": "\\cap",
     "tt": "", "sf": "", "small": "", "normalsize": "", "scriptstyle": "", "wedge": "‹and›", "lnot": "\\neg",
     "measuredangle": "\\angle", "bar": "\\overline",
@@ -76,6 +77,17 @@ _BLACKBOARD = re.compile(
 _CALLIGRAPHIC = re.compile(r"\\(?:mathcal|mathscr|mathfrak) ?(?:\{ ?([A-Za-z]) ?\}|(?<= )([A-Za-z]))")
 _NATURAL = re.compile(r"\\log ?_ ?(?:\{ ?e ?\}|e(?![A-Za-z0-9]))")
 _EXTREME = re.compile(r"\\(max|min|gcd|lcm) ?\\\{([^{}\\]{1,200})\\\}")
+_DETERMINANT = re.compile(r"\\det ?\( ?([A-Z]) ?\)")
+_DIVIDES = re.compile(r"^([0-9a-z]{1,9}) ?\| ?([0-9a-z]{1,9})$")
+_NORM = re.compile(r"\|\|([^|]{1,60})\|\|")
+_PART = re.compile(r"‹(Re|Im)› ?\{? ?([a-z])(?![A-Za-z}]) ?\}?")
+_GIVEN = re.compile(r"((?<![A-Za-z])(?:P|Pr|E|Var) ?[(\[][^()\[\]|]{1,60}?) ?\\mid(?![a-z])")
+_COMPOSITION = r"\1(\2(\3))"
+_COMPOSED = re.compile(r"\( ?([A-Za-z]) ?\\circ ?([A-Za-z]) ?\) ?\(([^()]{1,40})\)")
+_RESIDUES = re.compile(r"\\mathbb\{Z\} ?/ ?\(? ?([0-9]{1,6}|[nmp](?![A-Za-z])) ?(?:\\mathbb\{Z\})? ?\)?")
+_PARTIAL = re.compile(
+    r"\\partial ?_ ?\{?([a-z])\}? ?([A-Za-z])(?![A-Za-z])|\\partial ?([A-Za-z]) ?/ ?\\partial ?([a-z])(?![A-Za-z])"
+)
 _TEMPERATURE = re.compile(r"‹? ?[Dd]egrees? (?:([Cc])elsius|([Ff])ahrenheit) ?›?")
 _DIGIT_GAP = re.compile(r"(?<=[0-9])(?:\\[,;:! ]|\{(?:,|\\,)\}|,\\!\s*|'|\{\s\})(?=\s*[0-9]{3}(?![0-9]))\s*")
 _SEPARATOR = re.compile(r"(?:\\(?:text|mathrm|mathbin|mathord|mathpunct))?\{([,:.])\}")
@@ -157,6 +169,11 @@ def _rewritten(steps: tuple[_Step, ...], text: str) -> str:
         if needle in text:
             text = pattern.sub(new, text)
     return text
+
+
+def composed(text: str) -> str:
+    """`f(g(x))` for `(f \\circ g)(x)`."""
+    return _COMPOSED.sub(_COMPOSITION, text)
 
 
 def squeezed(normal: str) -> str:
@@ -271,4 +288,12 @@ _AFTER_WORDS: tuple[_Step, ...] = (
 _AFTER_NAMES: tuple[_Step, ...] = (
     ("egree", _TEMPERATURE, lambda found: f"^\\circ {(found[1] or found[2]).upper()}"),
     ("\\{", _EXTREME, r"\\\1(\2)"),
+    ("\\det", _DETERMINANT, r"\\det \1"),
+    ("|", _DIVIDES, r"\1 \\mid \2"),
+    ("||", _NORM, r"\\|\1\\|"),
+    ("›", _PART, r"‹\1›(\2)"),
+    ("\\mid", _GIVEN, r"\1|"),
+    ("\\circ", _COMPOSED, _COMPOSITION),
+    ("\\mathbb{Z}", _RESIDUES, r"\\mathbb{Z}_{\1}"),
+    ("\\partial", _PARTIAL, r"\\frac{\\partial \2\3}{\\partial \1\4}"),
 )

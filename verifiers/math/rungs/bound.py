@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from sandbox_gym.verifiers.math.expressions.shapes import split_top
+from sandbox_gym.verifiers.math.expressions.shapes import assigned, shape_of, split_top
 from sandbox_gym.verifiers.math.expressions.tex import squeezed
 
 _LONGEST = 500
@@ -15,7 +15,13 @@ _VARIABLE = re.compile(r"(?<![A-Za-z\\])d ?([a-z])(?![A-Za-z])")
 _INDEXED = re.compile(r"\\[A-Za-z]+|([A-Za-z]) ?_ ?(?:([a-z])|\{ ?([a-z] ?(?:[-+] ?[0-9]{1,3})?) ?\})")
 _FUNCTIONS = "fgh"
 """What math-verify reads as a function before a bracket."""
-_NAMES = re.compile(r"^\( ?([A-Za-z](?:_\{?[0-9]\}?)?(?: ?, ?[A-Za-z](?:_\{?[0-9]\}?)?){1,5}) ?\) ?(=|\\in(?![a-z]))")
+_NAME = r"\\?[A-Za-z]{1,8}(?:_\{?[0-9]\}?)?"
+_NAMES = re.compile(rf"^\( ?({_NAME}(?: ?, ?{_NAME}){{1,5}}) ?\) ?(=|\\in(?![a-z]))")
+_ARGUMENTS = re.compile(r"^([A-Za-z]) ?\( ?([a-z](?: ?, ?[a-z]){1,3}) ?\) ?=")
+_CHAIN = re.compile(
+    r"^([A-Za-z](?:_\{?[0-9]\}?)?(?: ?= ?[A-Za-z](?:_\{?[0-9]\}?)?){1,5})"
+    r" ?= ?(-? ?(?:[0-9]|\\(?:frac|sqrt|pi))[^=,;‹›]{0,80})$"
+)
 _TUPLE = re.compile(r"\(([^()]{1,200})\)")
 _ANY = r"(?:(?:are|is|be|with|where|for|any|all|some|every|arbitrary|an?|real|fixed|numbers?|constants?) ?)"
 _LETTERS = r"([A-Za-z](?:_\{?[0-9]\}?)?(?:(?: ?, ?| ?‹ ?and ?› ?)[A-Za-z](?:_\{?[0-9]\}?)?){0,3})"
@@ -32,7 +38,9 @@ def with_bound_letters(gold: str, answer: str) -> tuple[str, str]:
     """Both normalised; the answer with the gold's letters for what is bound in each."""
     if len(gold) + len(answer) > _LONGEST:
         return gold, answer
-    gold, answer = _constants(gold, _permuted(gold, answer))
+    gold, answer = _unchained(gold, answer), _unchained(answer, gold)
+    gold, answer = _one_by_one(gold, answer), _one_by_one(answer, gold)
+    gold, answer = _constants(gold, _permuted(gold, _by_place(gold, answer)))
     if "\\sum" in gold or "\\prod" in gold:
         mine, theirs = _INDEX.findall(gold), _INDEX.findall(answer)
         answer = _exchanged(gold, answer, mine, theirs)
@@ -76,6 +84,39 @@ def _as_functions(gold: str, answer: str, bound: set[str]) -> tuple[str, str]:
         return f"{names[found[1]]}({index[0]},{int(index[1:] or 0)})"
 
     return _INDEXED.sub(called, gold), _INDEXED.sub(called, answer)
+
+
+def _unchained(text: str, other: str) -> str:
+    """`x = 1, y = 1` for `x = y = 1`, where the other side says more than a value."""
+    chain = _CHAIN.match(text)
+    if not chain or not ("=" in other or other.startswith("(")):
+        return text
+    return ", ".join(f"{name.strip()}={chain[2]}" for name in chain[1].split("="))
+
+
+def _one_by_one(text: str, other: str) -> str:
+    """`q = 2, p = 5` for `(q, p) = (2, 5)`, where the other side names its values one by one."""
+    head = _NAMES.match(text)
+    names = [squeezed(name) for name in head[1].split(",")] if head else []
+    systems = [shape_of(part).items for part in re.split(r"‹ ?,? ?or ?,? ?›|;", other)]
+    if not head or any(sorted(names) != sorted(assigned(item)[0] for item in items) for items in systems):
+        return text
+    tuples = [split_top(inner, ",") for inner in _TUPLE.findall(text[head.end() :])]
+    if any(len(values) != len(names) for values in tuples):
+        return text
+    return " ‹or› ".join(", ".join(map("=".join, zip(names, values, strict=True))) for values in tuples) or text
+
+
+def _by_place(gold: str, answer: str) -> str:
+    """The answer with the gold's names for a function's arguments: `f(b, a) = b - a` is `f(a, b) = a - b`."""
+    mine, theirs = _ARGUMENTS.match(gold), _ARGUMENTS.match(answer)
+    if not mine or not theirs or mine[1] != theirs[1]:
+        return answer
+    own, other = (re.findall("[a-z]", each[2]) for each in (mine, theirs))
+    body = answer[theirs.end() :]
+    if len(own) != len(other) or len(set(own)) != len(own) or _names(body) & (set(own) - set(other)):
+        return answer
+    return mine.group() + _with(body, dict(zip(other, own, strict=True)))
 
 
 def _permuted(gold: str, answer: str) -> str:

@@ -31,7 +31,7 @@ _SUBJECT = re.compile(
 """What is spoken of, before a word that says what it is."""
 _DIVIDED = re.compile(r"[0-9]+ ‹R› [0-9]+")
 _PHRASE = re.compile(r"(?!not\b)[a-z]+(?:[ -](?!or\b|and\b|but\b|not\b|nor\b|if\b|unless\b)[a-z]+){0,3}")
-_WINNER = re.compile(r"(?:(first|second)(?: player)?|(?:player )?([A-Za-z]{1,20}))( wins)?")
+_WINNER = re.compile(r"(?:(first|second)(?: player)?|(?:player )?([A-Za-z]{1,20})|player ([1-9]))( wins)?")
 _NONE = re.compile(r"(?:there (?:is|are|exists?) )?no (?P<what>[a-z ]{3,60}?)(?: exists?)?")
 _NARROWER = re.compile(r"(?:such|positive|real|integer|possible|valid) ")
 _SMALL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -94,7 +94,7 @@ def _plain(text: str) -> str:
 def _winner(text: str) -> str:
     """Who is said to win, `first` or `bob`; a name alone may be the answer to who does. Empty where nobody is."""
     found = _WINNER.fullmatch(_WINS.sub(" wins", text))
-    return (found[1] or found[2]) if found else ""
+    return (found[1] or found[2] or found[3]) if found else ""
 
 
 def _lacking(one: str, other: str) -> bool:

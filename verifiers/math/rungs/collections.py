@@ -17,10 +17,12 @@ from sandbox_gym.verifiers.math.rungs.intervals import is_region
 
 Compare = Callable[[str, str], bool | None]
 NAME = "collection"
+_ZEROS = re.compile(r",0[0-9]")
 _MAX_PAIRS = 10_000
 _DECIMAL_COMMA = 2
 _LABEL = re.compile(r"‹([^‹›]*)›|(?<![\\A-Za-z])([A-Za-z]{3,})")
 _IS = re.compile(r"^[ ,]+|(?:[ :,]|\b(?:is|are|equals|the))+$")
+_RELATION = re.compile(r"[<>]|\\[gl]e(?![a-z])")
 _LINK = re.compile(r"(?<![A-Za-z\\])(and|or)(?![A-Za-z])")
 _POINT = re.compile(r"^([A-Z]'?(?:_\{?[0-9]\}?)?) ?=? ?(?=\([^()]*,)")
 _PART = re.compile(r"(?<![,; ])[,; ]*+‹?[,; ]*+\(([a-f1-6])\) ?:? ?›? ?")
@@ -32,7 +34,9 @@ _IN_ORDER = (["x", "y"], ["x", "y", "z"], ["a", "b"], ["a", "b", "c"], ["a", "b"
 def same_collection(gold: str, answer: str, compare: Compare) -> Decision | None:
     """`compare` decides a pair of members. Both texts are normalised and without their left side."""
     links = [set(_LINK.findall(text)) for text in (gold, answer)]
-    if not links[0] & links[1] and all(links) and not re.search("[0-9=<>]", gold + answer):
+    said = gold + answer
+    of_values = re.search("[0-9=]", said) and not all(_RELATION.search(text) for text in (gold, answer))
+    if not links[0] & links[1] and all(links) and not of_values:
         return Decision(False, NAME, "`and` is not `or`")
     if "respectively" in gold + answer:
         first, second = (shape_of(_RESPECTIVELY.sub("", text)) for text in (gold, answer))
@@ -67,6 +71,8 @@ def _apart(gold: str, answer: str) -> tuple[str, str]:
     sets = all(text.startswith("\\{") for text in texts)
     for own, other in ((0, 1), (1, 0)):
         tuple_like = texts[other].startswith(("(", "["))  # a point is no number with a separator
+        if _ZEROS.search(texts[own]):
+            continue  # 1,000,000
         if many[own] < written[own] == (written if sets else many)[other] and not tuple_like:
             texts[own] = texts[own].replace(",", ", ")
     return texts[0], texts[1]
@@ -114,7 +120,7 @@ def _expanded(shape: Shape) -> Shape:
     items: list[str] = []
     for item in shape.items:
         one = item.count("\\pm") == 1
-        items += [item.replace("\\pm", "+"), item.replace("\\pm", "-")] if one else [item]
+        items += [item.replace("\\pm", "+").lstrip("+ "), item.replace("\\pm", "-")] if one else [item]
     return Shape("list" if shape.kind == "scalar" and len(items) > 1 else shape.kind, tuple(items))
 
 

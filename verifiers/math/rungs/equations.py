@@ -8,7 +8,7 @@ from fractions import Fraction
 from sandbox_gym.verifiers.math.expressions.evaluate import try_evaluate
 from sandbox_gym.verifiers.math.expressions.notations import counted
 from sandbox_gym.verifiers.math.expressions.shapes import split_top
-from sandbox_gym.verifiers.math.expressions.tex import squeezed
+from sandbox_gym.verifiers.math.expressions.tex import composed, squeezed
 from sandbox_gym.verifiers.math.expressions.values import approximate, as_fraction, variables
 from sandbox_gym.verifiers.math.options import Decision, MathOptions
 from sandbox_gym.verifiers.math.rungs.bound import with_bound_letters
@@ -17,11 +17,11 @@ from sandbox_gym.verifiers.math.rungs.named import with_sets_of_numbers, without
 from sandbox_gym.verifiers.math.rungs.piecewise import by_conditions
 from sandbox_gym.verifiers.math.rungs.texts import TOLD_CHOICE
 
-_FUNCTION = re.compile(r"^([A-Za-z])\(([a-z])\)\s*=")
+_FUNCTION = re.compile(r"^([A-Za-z]'{0,3})\(([a-z])\)\s*=")
 _SEQUENCE = re.compile(r"^([A-Za-z]) ?_ ?\{? ?([i-n]) ?\}? ?=")
 _ANGLES = re.compile(r"\\angle ?\{? ?([A-Z]{1,3})(?![A-Z])")
 _ANGLE = re.compile(r"(\\angle) ?\{? ?[A-Z]([A-Z])[A-Z] ?\}?(?![A-Z])")
-_UNAPPLIED = re.compile(r"^([A-Za-z]) ?(?:=|\\equiv(?![a-z]))")
+_UNAPPLIED = re.compile(r"^([A-Za-z]'{0,3}) ?(?:=|\\equiv(?![a-z]))")
 _HEAD = re.compile(r"^(y|[fghFGH](?: ?\^ ?\{? ?-1 ?\}?)?(?='{0,3} ?\(x\)))('{0,3}) ?(?:\(x\))? ?=")
 _ASKED = re.compile(
     r"^(?:\\(?:det|dim|deg|arg|lim|limsup|liminf|i{0,3}int|oint|sum|prod|max|min|sup|inf|gcd|lcm|varphi|phi|chi|lVert)"
@@ -35,6 +35,7 @@ _RANGE = re.compile(
     r"(?:integers?|(?:positive|natural|non-?negative|whole) (?:integers?|numbers?)) ?› ?[klmn] ?\)?$"
     r"|(?:[,;(]|‹ ?,? ?(?:for|where|when|with) ?(?:all|any|every|each)? ?›) ?n"
     r" ?(?:\\ge ?[01]|> ?0|\\in ?N ?(?:[_^] ?\{? ?[*+] ?\}?)?) ?\)?$"
+    r"|‹ ?,? ?for all ›? ?[a-z] ?(?:> ?|\\ne ?)0$"
     r"|[,;(]? ?\\forall ?[a-z](?: ?\\in ?\\mathbb\{[A-Z]\})?$"
     r"|[,;(]? ?‹? ?(?:for|with|where) (?:all|any|every|each|some) ?(?:(?:real|arbitrary|integers?) ?)?"
     r"(?:(?:numbers?|constants?|values of) ?)?›? ?[A-Za-z]?(?: ?\\in ?\\mathbb\{[A-Z]\})? ?\)?$"
@@ -46,7 +47,10 @@ _SUM = re.compile(r"[0-9.]+ ?[-+*/\\^]")
 _MUTUAL = re.compile(r"([A-Za-z]{1,3}) ?(\\(?:parallel|perp)) ?([A-Za-z]{1,3})")
 _PARTIAL = re.compile(r"\\frac ?\{ ?\\partial ?([A-Za-z]) ?\} ?\{ ?\\partial ?([a-z]) ?\}")
 _NUMBERS = re.compile(r"[klmn] ?\\in ?\\mathbb\{([ZN])\}( ?[_^] ?\{? ?(?:[*+]|> ?0) ?\}?)?")
-_BUILT = re.compile(r"^\\\{ ?[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\}) ?\\\}$")
+_BUILT = re.compile(
+    r"^\\\{ ?(?:[a-z] ?(?:\\mid|\\vert|\||:) ?([a-z] ?=.{1,300}\\mathbb\{Z\})"
+    r"|([^|:=,]{1,100}) ?(?:\\mid|\\vert|\||:) ?([klmn] ?\\in ?\\mathbb\{Z\})) ?\\\}$"
+)
 _SET = re.compile(
     r"^\\\{ ?([^|:{}\\]{1,60}?) ?(\\in ?\\mathbb\{[A-Z]\}(?: ?[_^] ?\{?[-+*0-9n]\}?)?)? ?,?"
     r" ?(?:\\mid(?![A-Za-z])|\||:|‹ ?(?:such that|where) ?›) ?(.{1,400}?) ?\\\}$"
@@ -70,12 +74,15 @@ _DERIVED_BY = re.compile(
     r"d\}? ?(?:\^ ?\{?[0-9]\}?)? ?\}? ?[A-Za-z] ?\}? ?(?:/|\} ?\{|\}) ?"
     r"(?:\\[a-z]{2,8} ?\{ ?)?\{? ?d ?\}? ?([a-z])(?![A-Za-z])"
 )
-_ORDERED = re.compile(r"(?<![A-Za-z\\])([fghFGHy]) ?(?:\( ?([fghFGH]) ?\(|\^ ?\{? ?\(([0-9n])\))")
-"""`f(g(x))`, which is no product, and `f^{(3)}`, which is no power."""
+_ORDERED = re.compile(
+    r"(?<![A-Za-z\\])([fghFGHy]) ?(?:\( ?([fghFGH]) ?\(|\^ ?\{? ?\(([0-9n])\)|\^ ?\{ ?(-1) ?\}(?= ?\()(?!.*=))"
+)
+"""`f(g(x))`, which is no product, `f^{(3)}` and `f^{-1}(x)`, which are no powers."""
 _OF_VECTORS = re.compile(
     r"\\(?:nabla|(?:vec|mathbf|overrightarrow|boldsymbol|bm) ?\{? ?\\?[A-Za-z]{1,8} ?\}?) ?\\(cdot|times)(?![a-z])"
 )
 """`\\nabla \\cdot F` and `\\vec a \\times \\vec b`, whose signs of multiplication are two operations."""
+_CARTESIAN = re.compile(r"([A-Z]) ?(\\times(?![a-z]))? ?([A-Z])")
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
 _BEFORE = re.compile(r"[0-9./]*[-+*]?|\\frac[0-9]{2}")
 _ACCENT = re.compile(r"\\(?:overline|d?dot)")
@@ -137,7 +144,9 @@ def paired(gold: str, answer: str) -> tuple[str, str]:
     """Both in one notation, the answer with the gold's names: `y` or `f(x)`, a function's variable, a constant of
     integration."""
     gold, answer = by_conditions(gold, answer)
-    told = TOLD_CHOICE.match(gold)
+    told, given = TOLD_CHOICE.match(gold), TOLD_CHOICE.match(answer)
+    if told and given and {told[1], told[2]} == {given[1], given[2]}:
+        answer = answer[given.end() :]
     if told and not _A_CHOICE.match(answer):
         gold = gold[told.end() :]
     answer = _without_decimal(gold, with_sets_of_numbers(gold, answer))
@@ -164,11 +173,14 @@ def other_derivative(gold: str, answer: str) -> Decision | None:
     if (
         alike
         and "'" not in gold + answer
-        and len({tuple(sorted(_ORDERED.findall(text))) for text in (gold, answer)}) > 1
+        and len({tuple(sorted(_ORDERED.findall(composed(text)))) for text in (gold, answer)}) > 1
     ):
         return Decision(False, "equation", "another derivative, or functions in another order")
+    pair = [_CARTESIAN.fullmatch(text.strip(" $")) for text in (gold, answer)]
+    if pair[0] and pair[1] and pair[0][2] and pair[0].groups() != pair[1].groups():
+        return Decision(False, "equation", "another product of sets")
     mine, theirs = (set(_OF_VECTORS.findall(text)) for text in (gold, answer))
-    if mine and theirs and mine != theirs:
+    if mine != theirs and ((mine and theirs) or all("\\nabla" in text for text in (gold, answer))):
         return Decision(False, "equation", "another product of vectors")
     if "d" not in gold or "d" not in answer:
         return None
@@ -276,12 +288,16 @@ def _without_range(gold: str, answer: str) -> tuple[str, str]:
     ranges = [found for text in (gold, answer) if (found := _NUMBERS.search(text))]
     if len({found[1] == "N" or bool(found[2]) for found in ranges}) > 1:
         return gold, answer
-    first, second = (_RANGE.sub("", _BUILT.sub(r"\1", text)) for text in (gold, answer))
+    first, second = (_RANGE.sub("", _BUILT.sub(_from_its_rule, text)) for text in (gold, answer))
     if (first, second) != (gold, answer) or all(map(_TURNS.search, (gold, answer))):
         mine, theirs = ([name for name in "klmn" if _letter(name).search(text)] for text in (first, second))
         if len(mine) == len(theirs) == 1:
             second = _letter(theirs[0]).sub(mine[0], second)
     return first.strip() or gold, second.strip() or answer
+
+
+def _from_its_rule(found: re.Match[str]) -> str:
+    return found[1] or f"{found[2].strip()}, {found[3]}"
 
 
 def _renamed(gold: str, answer: str) -> str:

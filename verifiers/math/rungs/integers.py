@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ _INT = r"-? ?[0-9]{1,6}"
 _LIST = rf"{_INT}(?:(?: ?, ?| ?,? ?(?:and|or) ){_INT}){{0,20}}"
 _ABOVE = r">=?|\\ge|greater than(?: or equal to)?|more than|larger than|at least"
 _BELOW = r"<=?|\\le|less than(?: or equal to)?|fewer than|smaller than|at most"
+_OR = re.compile(r"‹ ?,? ?or ?,? ?›|(?<=[a-z]) or (?=[a-z])")
 _SAID = re.compile(r"\\(?:equiv|mid|nmid|mathbb)|(?<![\\a-z])[a-z]{3}")
 _CONGRUENCE = re.compile(r"[a-z] ?\\equiv[^‹,]*")
 """Another rung's, where both are."""
@@ -63,10 +65,15 @@ class _Whole:
 
     def members(self, modulus: int, first: int, last: int) -> tuple[frozenset[int], list[int]]:
         """The residues modulo a common multiple, and the members from `first` to `last`."""
+        prime = self.kind == "prime"
         residues = frozenset(each for each in range(modulus) if each % self.modulus in self.residues)
         low = first if self.least is None else max(first, self.least)
         high = last if self.most is None else min(last, self.most)
-        return residues, [one for one in range(low, high + 1) if one % modulus in residues and one not in self.without]
+        found = [one for one in range(low, high + 1) if one % modulus in residues and one not in self.without]
+        if prime:  # of infinitely many residues' members none but these are
+            residues = frozenset(each for each in residues if math.gcd(each, modulus) == 1)
+            found = [one for one in found if one > 1 and all(one % each for each in range(2, math.isqrt(one) + 1))]
+        return residues, found
 
 
 def _congruent(whole: _Whole, found: re.Match[str]) -> None:
@@ -110,6 +117,12 @@ def _bounded(whole: _Whole, found: re.Match[str]) -> None:
         whole.above(number + strict)
     else:
         whole.below(number - strict)
+
+
+def _reaching(whole: _Whole, found: re.Match[str]) -> None:
+    """`\\mathbb{Z}_{\\ge 2}`."""
+    _bounded(whole, found)
+    whole.where, whole.plain = "Z", True
 
 
 def _between(whole: _Whole, found: re.Match[str]) -> None:
@@ -173,17 +186,20 @@ _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[_Whole, re.Match[str]], None]],
         (rf"{_NAME} ?= ?(?P<step>[a-z]) ?\^ ?\{{? ?(?P<base>[23]) ?\}}?(?P<reach>{_REACH})?(?=$)", _power),
         (r"powers? of (?P<base>[2-9]|[1-9][0-9]|two|three|ten)(?![0-9])|perfect (?P<step>square|cube)s?(?![a-z])",
          _power),
-        (rf"{_NAME} ?\\equiv ?(?P<list>{_LIST}) ?\(? ?\\pmod ?\{{? ?(?P<modulus>[0-9]{{1,4}}) ?\}}? ?\)?", _congruent),
+        (rf"(?:{_NAME} ?\\equiv|congruent to) ?(?P<list>{_LIST}) ?\(? ?(?:\\pmod|\\?mod(?:ulo)?) ?"
+         r"\{? ?(?P<modulus>[0-9]{1,4}) ?\}? ?\)?", _congruent),
         (rf"(?P<modulus>[0-9]{{1,4}}) ?(?:\\mid|\||divides) ?{_NAME}(?P<not>(?!))?", _divided),
         (rf"(?P<modulus>[0-9]{{1,4}}) ?(?P<not>\\nmid|does not divide) ?{_NAME}", _divided),
         (r"(?P<not>not )?(?:an? )?(?:integer )?(?:multiples? of|divisible by) (?P<modulus>[0-9]{1,4})", _divided),
         (rf"(?P<low>{_INT}) ?(?P<first><|\\le) ?{_NAME} ?(?P<second><|\\le) ?(?P<high>{_INT})", _between),
         (rf"(?:{_NAME} ?)?(?:is |are )?(?P<bound>{_ABOVE}|{_BELOW}) ?(?P<number>{_INT})"
-         r"(?! ?(?:[*/^\\]|[a-z](?![a-z])))",
+         r"(?! ?(?:[*/^]|\\(?!\})|[a-z](?![a-z])))",
          _bounded),
         (rf"(?:{_NAME} ?\\ne|(?:but )?(?:except|other than|excluding|but)(?: for)?(?: [a-z] ?=)?) ?(?P<list>{_LIST})",
          _except),
+        (rf"{_NAME} ?\\notin ?\\\{{ ?(?P<list>{_LIST}) ?\\\}}", _except),
         (rf"{_NAME}(?= ?\\in)", _nothing),
+        (rf"(?:\\in ?)?\\mathbb\{{Z\}} ?_ ?\{{ ?(?P<bound>\\ge|>) ?(?P<number>{_INT}) ?\}}", _reaching),
         (r"(?:\\in ?)?\\mathbb\{[NZ]\}(?: ?[_^] ?\{? ?(?:\+|> ?0) ?\}?)?", _where),
         (r"(?:odd|even)(?![a-z])", _parity),
         (r"(?:primes?|composites?)(?: numbers?)?(?![a-z])", _kind),
@@ -205,8 +221,16 @@ def same_integers(gold: str, answer: str) -> Decision | None:
         return None
     if _CONGRUENCE.fullmatch(gold) and _CONGRUENCE.fullmatch(answer):
         return None
-    mine, theirs = _read(gold), _read(answer)
-    if mine is None or theirs is None or not (mine.plain or mine.declared or theirs.plain) or mine.kind != theirs.kind:
+    mine, theirs = _read_any(gold), _read_any(answer)
+    if mine is None or theirs is None:
+        return None
+    of_any = mine.without and mine.without == theirs.without  # all n but 2, whatever n is
+    if not (mine.plain or mine.declared or theirs.plain or of_any):
+        return None
+    for one, other in ((mine, theirs), (theirs, mine)):
+        if other.kind == "prime" and not one.kind and one.names and one.names <= {"p", "q"}:
+            one.kind = "prime"
+    if mine.kind != theirs.kind:
         return None
     if any(not one.plain and one.names & _REAL for one in (mine, theirs)):
         return None
@@ -230,6 +254,31 @@ def _agree_from_where(mine: _Whole, theirs: _Whole) -> None:
     for one, other in ((mine, theirs), (theirs, mine)):
         if not one.where and one.least is None and other.least in (0, 1):
             one.least = other.least
+
+
+def _read_any(text: str) -> _Whole | None:
+    """What `_read` reads, or several such sets joined by `or`: `n = 4k` or `n = 4k+1`."""
+    whole = _read(text)
+    parts = [_read(part) for part in _OR.split(text)] if whole is None else []
+    known = [part for part in parts if part is not None]
+    if (
+        not known
+        or len(known) < len(parts)
+        or any(
+            one
+            != _Whole(
+                one.modulus, one.residues, where=one.where, plain=one.plain, declared=one.declared, names=one.names
+            )
+            for one in known
+        )
+    ):
+        return whole
+    modulus = math.lcm(*(one.modulus for one in known))
+    if modulus > _MOST or len({one.where for one in known}) > 1 or len(set().union(*(one.names for one in known))) > 1:
+        return None
+    residues = frozenset(each for each in range(modulus) if any(each % one.modulus in one.residues for one in known))
+    plain, declared = any(one.plain for one in known), all(one.declared for one in known)
+    return _Whole(modulus, residues, where=known[0].where, plain=plain, declared=declared, names=known[0].names)
 
 
 def _read(text: str) -> _Whole | None:

@@ -27,7 +27,7 @@ _SHORT = 3
 def words_as_names(gold: str, answer: str) -> tuple[str, str]:
     """Both with a variable for each word, where the gold is a formula of words and the answer has some, too; what
     becomes of what as a pair."""
-    if "=" not in answer and (of := _OF_WORD.match(gold)):
+    if "=" not in answer and gold.count("=") == 1 and (of := _OF_WORD.match(gold)):
         gold = gold[of.end() :].strip()
     becomes = _ARROW.search(gold)
     words = [found[0] for found in _WORD.finditer(gold) if becomes or parse_unit(found[0].strip("‹› ")) is None]

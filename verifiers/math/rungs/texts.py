@@ -27,7 +27,7 @@ _OPTION = re.compile(
 )
 _CASES = re.compile(r"‹ ?(?:if|for|when) ?›|(?<=\\[gl]e) (?=[0-9])|,(?= ?[&↵])|, ?(?=\\end)")
 """How the rows of a piecewise function may be written."""
-_ALL_EQUAL = re.compile(r"^[A-Za-z](?:_[0-9])?(?:=[A-Za-z](?:_[0-9])?){2,9}$")
+_ALL_EQUAL = re.compile(r"^[^=<>,;]{1,60}(?:=[^=<>,;]{1,60}){2,9}$")
 _LOWER_CHOICE = re.compile(r"^\(?([a-j])\)?\.?$")
 _FORMULA = re.compile(r"^(?:[A-Z][a-z]?[0-9]*|\((?=[A-Z])|\)[0-9]+)+$")
 """Of a substance, such as `Ca(OH)2`."""
@@ -76,7 +76,7 @@ def same_text(gold: str, answer: str) -> Decision | None:
     if any(_in_any_order(sign, first, second) for sign in ("\\cup", "\\cap")):
         return Decision(True, "text", "the same sets")
     if _ALL_EQUAL.match(first) and sorted(first.split("=")) == sorted(second.split("=")):
-        return Decision(True, "text", "the same names are equal")
+        return Decision(True, "text", "the same are equal")
     plain = _SUBSCRIPT.sub("", first)
     if plain == _SUBSCRIPT.sub("", second) and _FORMULA.match(plain):
         return Decision(True, "text", "the same formula")
@@ -114,7 +114,7 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
     """A gold that is the letter of a choice. Without the option only unambiguous cases are decided."""
     if several := _same_letters(squeezed(gold), squeezed(answer)):
         return several
-    wanted = _CHOICE.match(squeezed(gold).strip("."))
+    wanted = _CHOICE.match(_OPTION.sub("", squeezed(gold)).strip("."))
     bare = _LOWER_CHOICE.sub(lambda found: found[1].upper(), _OPTION.sub("", squeezed(answer)))
     told = TOLD_CHOICE.match(squeezed(gold))
     alone, another = _CHOICE.match(bare), TOLD_CHOICE.match(bare)
@@ -134,7 +134,7 @@ def same_choice(gold: str, answer: str, options: MathOptions) -> Decision | None
         if choice_letter(bare) != given:
             return Decision(False, "choice", "more than one choice")
         return Decision(given == wanted[1], "choice", f"choice {given}, wanted {wanted[1]}")
-    if (other := _CHOICE.match(bare)) and (other[1] != wanted[1] or bare != squeezed(answer)):
+    if other := _CHOICE.match(bare):
         return Decision(other[1] == wanted[1], "choice", f"choice {other[1]}, wanted {wanted[1]}")
     if _NUMBER_START.match(bare) and not re.search(r"[A-Za-z]", re.sub(r"\\[a-z]+", "", bare)):
         return Decision(False, "choice", f"a number where the letter {wanted[1]} was wanted")
