@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-for command in ("python", "pip", "node", "npm", "git", "gcc", "make", "curl", "jq", "rg"):
+for command in ("python", "pip", "node", "npm", "git", "gcc", "make", "curl", "jq", "rg", "setfattr"):
     found = subprocess.run([command, "--version"], stdout=subprocess.PIPE, check=True, universal_newlines=True)
     sys.stdout.write(found.stdout.splitlines()[0] + "\n")
 login = ["env", "PATH=/own:/usr/bin:/bin", "bash", "-lc", "echo $PATH"]

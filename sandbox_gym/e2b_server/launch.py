@@ -76,7 +76,6 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
             body_s=max(settings.body_timeout_s, STREAM_S),  # a program's input may come from a person who types
             timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
-            h11_max_incomplete_event_size=1 << 18,
         )
 
 

@@ -97,6 +97,8 @@ def test_metadata(sandbox: Sandbox) -> None:
     assert sandbox.files.exists("noted/below") is False
     sandbox.files.write("noted", "y")
     assert sandbox.files.get_info("noted").metadata is None
+    sandbox.commands.run("python3 -c \"import os; os.setxattr('noted', 'user.e2b.by', b'program')\"")
+    assert sandbox.files.get_info("noted").metadata == {"by": "program"}
 
 
 def test_list_and_info(sandbox: Sandbox) -> None:

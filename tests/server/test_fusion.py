@@ -108,6 +108,23 @@ def test_what_ends_a_program_is_its_own_and_no_error_of_the_sandbox(client: Test
     assert "too much output" in printed(flooded, "stderr")
 
 
+SLEEPS = {
+    "python": "import time; time.sleep(0.4); print(1)",
+    "bash": "sleep 0.4; echo 1",
+    "javascript": "setTimeout(() => console.log(1), 400)",
+    "java": "public class Main { public static void main(String[] a) throws Exception { Thread.sleep(400); } }",
+    "typescript": "await new Promise(done => setTimeout(done, 400)); export {}",
+    "go": 'package main\nimport ("fmt"; "time")\nfunc main() { time.Sleep(400 * time.Millisecond); fmt.Println(1) }',
+}
+
+
+@pytest.mark.parametrize("language", SLEEPS)
+def test_waiting_is_part_of_a_run_s_time(client: TestClient, language: str) -> None:
+    over = run(client, SLEEPS[language], language=language, run_timeout=0.3)
+    assert ended(over) == ("Failed", "TimeLimitExceeded", None)
+    assert ended(run(client, SLEEPS[language], language=language))[0] == "Success"
+
+
 def test_long_output_comes_whole(client: TestClient) -> None:
     """Where the original cuts at 219,264 bytes, silently, or hangs."""
     done = run(client, "print('a' * 2_000_000)")

@@ -49,6 +49,9 @@ def test_absolute_paths_are_the_boxs_own(client: TestClient) -> None:
     assert (*ended(done), printed(done)) == ("Success", "Finished", 0, "x\n")
     assert done["files"] == {"/tmp/test-fusion-out.txt": b64("ABC")}
     assert not Path("/tmp/test-fusion-out.txt").exists()
+    if (done := run(client, "import os; print(os.path.islink('/mnt'))")) and printed(done) == "True\n":  # `local`
+        done = run(client, "open('/mnt/b', 'w').write('1')", fetch_files=["/mnt/b"])
+        assert done["files"] == {"/mnt/b": b64("1")}
     compiled = (
         '#include <iostream>\n#include <fstream>\nint main(){int n; std::ifstream("/tmp/n") >> n; std::cout << n;}'
     )

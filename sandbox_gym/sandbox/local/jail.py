@@ -131,7 +131,8 @@ class Jail:
             options += ["--ro-bind", str(self.compilers), _COMPILERS_KEPT]
             options += ["--symlink", f"{_COMPILERS_KEPT}/current", COMPILERS]
         options += ["--dir", "/scratch", "--symlink", "scratch/tmp", "/tmp", "--dir", "/var"]
-        options += ["--symlink", "../scratch/tmp", "/var/tmp", "--chdir", "/", "--remount-ro", "/"]
+        options += ["--symlink", "../scratch/tmp", "/var/tmp", "--symlink", "scratch/tmp", "/mnt"]
+        options += ["--chdir", "/", "--remount-ro", "/"]
         return options
 
     def _interpreter(self) -> list[str]:

@@ -22,6 +22,7 @@ from sandbox_gym.engine import Engine
 from sandbox_gym.errors import RequestError, ToolchainMissing, Unavailable
 from sandbox_gym.limits import MIB, Limits, mebibytes
 from sandbox_gym.plans.runner import Caller
+from sandbox_gym.plans.starvation import judged_by
 from sandbox_gym.server.coding.braces import C_FAMILY
 from sandbox_gym.server.protocol.exchange import ToolFailed
 from sandbox_gym.server.protocol.resources import ToolCall
@@ -41,7 +42,7 @@ from sandbox_gym.verifiers.coding import (
 OWN_FIELDS: Final = frozenset({"compile_timeout", "run_timeout", "memory_limit_MB", "files", "fetch_files"})
 DEFAULT_S: Final = 10.0
 WALL_GRACE_S: Final = 1.0
-"""Wall seconds beyond `run_timeout`, which is CPU time here. A run that they end on a busy machine is tried again."""
+"""Wall seconds beyond `run_timeout`. A run that they end on a busy machine is tried again."""
 ANSWER_GRACE_S: Final = 8.0
 """Its best-known client sends one timeout as both, and waits for both and ten seconds: time for that second try."""
 ONE_STEP: Final = frozenset({"csharp", "typescript", "go_test"})
@@ -202,15 +203,28 @@ class FusionTools:
 
     @tool_method(FusionRunCode, FusionRan)
     async def run_code(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
-        """Run a program, as SandboxFusion does."""
-        return await self._run(engine, call, wanted, anew=False)
+        """Run a program, as SandboxFusion does: its time is wall time, and its runtime's start is part of it."""
+        return await self._run(engine, call, wanted, by_wall_time=True)
+
+    @tool_method(FusionRunCode, FusionRan)
+    async def run_test(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
+        """The same for what is judged, in the time that its language has in rows, too."""
+        return await self._run(engine, call, wanted)
 
     @tool_method(FusionRunCode, FusionRan)
     async def run_anew(self, engine: Engine, call: ToolCall, wanted: FusionRunCode) -> FusionRan:
-        """The same, compiled for this run: how old its program is says nothing about it."""
+        """The same as `run_test`, compiled for this run: how old its program is says nothing about it."""
         return await self._run(engine, call, wanted, anew=True)
 
-    async def _run(self, engine: Engine, call: ToolCall, wanted: FusionRunCode, *, anew: bool) -> FusionRan:
+    async def _run(
+        self,
+        engine: Engine,
+        call: ToolCall,
+        wanted: FusionRunCode,
+        *,
+        anew: bool = False,
+        by_wall_time: bool = False,
+    ) -> FusionRan:
         language = as_there(known_language(wanted.language, "language"), wanted.code, wanted.args)
         fetch = to_fetch(wanted.fetch_files)
         mark = f"\n-- {secrets.token_hex(16)} --\n"
@@ -223,6 +237,7 @@ class FusionTools:
             fetch=list(fetch.values()),
             mark=mark,
             compile_time_s=wanted.compile_timeout,
+            wall_time_s=wanted.run_timeout + WALL_GRACE_S if by_wall_time else None,
             anew=anew,
         )
         try:
@@ -230,6 +245,8 @@ class FusionTools:
             outcome, compiled = program_outcome(language, state)
         except Unavailable as error:
             raise sandbox_error(error) from error
+        if by_wall_time and compiled:
+            outcome = judged_by(outcome, replace(self._limits, wall_time_s=wanted.run_timeout))
         stdout, files = fetched(outcome.stdout, mark, fetch)
         done = ran(state, replace(outcome, stdout=stdout), compiled=compiled)
         return (done.in_one_step() if language.name in ONE_STEP else done).document(files)

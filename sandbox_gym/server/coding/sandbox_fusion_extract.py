@@ -117,7 +117,7 @@ async def extracted_by(logic: str, completion: str, tools: FusionTools, engine: 
     texts = {"logic.txt": logic, "completion.txt": completion}
     files = encoded_files({name: text.encode("utf-8", "replace") for name, text in texts.items()})
     arguments: Document = {"code": _LOGIC, "language": "python", "files": files, "fetch_files": ["code.json"]}
-    done = await tools.run_code(engine, replace(call, arguments=arguments))
+    done = await tools.run_test(engine, replace(call, arguments=arguments))
     code = _told(done["files"].get("code.json", "")) if done["status"] == "Success" else None
     if code is None:
         said = (done["run_result"] or {"stderr": ""})["stderr"].strip().rpartition("\n")[2][:300]

@@ -176,7 +176,7 @@ class FusionSubmit:
         whole = program(tests.source)
         arguments = {"code": whole, "language": language.name, "files": tests.files or {}}
         times = {"compile_timeout": config.compile_timeout, "run_timeout": config.run_timeout}
-        done = await self._tools.run_code(engine, replace(call, arguments={**arguments, **times}))
+        done = await self._tools.run_test(engine, replace(call, arguments={**arguments, **times}))
         accepted = _passed(done, language.name)
         if accepted and _told(_SKIPPED, done, language.name) and not _MAY_SKIP.search(tests.source):
             accepted, done = False, {**done, "message": "a test was skipped, which does not skip itself"}

@@ -24,12 +24,14 @@ def program_plan(
     fetch: Sequence[str] = (),
     mark: str = "",
     compile_time_s: float | None = None,
+    wall_time_s: float | None = None,
     anew: bool = False,
 ) -> Plan:
     """Compile where needed, and run once, without the import prelude: an agent sees what its program does by itself.
     `files` stand beside the source for compiler and program, and sources among them are compiled with it; those of
-    absolute paths are for the program alone; `fetch`
-    names files to return (fetching.py); `compile_time_s` only tightens; `anew`: its build is not one that was kept."""
+    absolute paths are for the program alone; `fetch` names files to return (fetching.py); `compile_time_s` and
+    `wall_time_s`, of which the start of its runtime is part, only tighten; `anew`: its build is not one that was
+    kept."""
     beside = {path: content for path, content in (files or {}).items() if not path.startswith("/")}
     placed = {path: content for path, content in (files or {}).items() if path.startswith("/")}
     if language.forks:
@@ -47,6 +49,7 @@ def program_plan(
         )
     if fetch or placed:
         program = fetching(program, fetch, mark, placed)
+    limits = limits.tightened(wall_time_s=wall_time_s)
     return Plan((Run("run_code", program, encoded(stdin), limits),), image_for(language), builds=builds)
 
 
