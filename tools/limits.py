@@ -47,7 +47,8 @@ KNOWN: Final[Mapping[str, Known]] = {
         "code interpreter, the rows of SandboxFusion's datasets, C# as it is written today, notations of "
         "math, tests that are judged by their values, box plots, a list of templates, headers of patches as "
         "git reads them, rows as their data sets publish them, tests that doubt objects which equal anything, "
-        "comparisons that must not hold for want of a value, solutions with a period",
+        "comparisons that must not hold for want of a value, solutions with a period, copies of tests for each of "
+        "their assertions",
     ),
 }
 

@@ -42,8 +42,8 @@ from sandbox_gym.verifiers.swe import (
     failing,
     files_to_read,
     is_lexical,
-    lexical_candidates,
     lexical_files,
+    log_candidates,
     log_exit_code,
     said_in,
     statuses,
@@ -51,7 +51,7 @@ from sandbox_gym.verifiers.swe import (
     tests_outcome,
 )
 
-FORM: Final = 11  # of the files; references of another version are made anew
+FORM: Final = 12  # of the files; references of another version are made anew
 LOG_ROUNDS, LOG_KEPT = 6, 3  # runs in which tests that are not parsed are tried, and how many are kept
 HOLDING_TRIED: Final = 2
 MAX_KEPT: Final = 4096
@@ -177,7 +177,6 @@ class _Making:
             ran=True,
             seconds=sum(case.wall_time_s for case in first.report.cases.values()),
             wall_s=first.wall_s,
-            whole=task.runner == "log",
         )
         if not task.patch:
             return replace(known, why_none=_NO_PATCH)
@@ -189,10 +188,11 @@ class _Making:
         files = first.report.files
         silent = CaseStatus.PASSED if task.rule == "fail_only" else CaseStatus.MISSING
         passing = {test: word or silent for test, word in ended.items()}
-        found = await anyio.to_thread.run_sync(lexical_candidates if lexical else candidates, task, files, passing)
+        looked = partial(log_candidates, random=_RANDOM) if task.runner == "log" else candidates
+        found = await anyio.to_thread.run_sync(looked, task, files, passing)
         if not found:
             return replace(known, why_none="no test of the row has an assertion that can be inverted")
-        if lexical:
+        if task.runner == "log":
             return await self._with_rounds(known, found, files)
         seconds = {test: case.wall_time_s for test, case in first.report.cases.items()}
         tests = await Trials(self._job, files, self._seen).invertible(found, seconds)
@@ -219,13 +219,15 @@ class _Making:
         """Runs of the whole command with a deciding test changed, if there is one (a log that is printed whole passes
         the others, too), and about half of the others. Each is kept as it was: a change may keep others from running,
         or from being compiled."""
+        found, as_is = await self._with_copies(found, files, known)
         asked = [one for one in found if one.decides] or list(found)
-        holding = await self._holding(found, files, frozenset(known.signs))
-        kept, beside = list[Inversion](), holding is not None or not asked[0].decides
+        holding = await self._holding(found, files, frozenset(known.signs)) or as_is
+        kept, beside = list[Inversion](), holding is not as_is or not asked[0].decides
+        spared = [_RANDOM.randrange(LOG_KEPT) for _ in asked]  # each is changed in one at least of any two rounds
         for number in range(LOG_ROUNDS):
             first = asked[number % len(asked)]
             few = first.fresh if first.fresh and (kept or number < LOG_ROUNDS // 2) else len(first.variants)
-            others = [one for one in asked if one is not first and _RANDOM.random() < 0.5]
+            others = [one for one, at in zip(asked, spared, strict=True) if one is not first and at != len(kept)]
             changed = [(first, number % few), *_drawn(others)]
             changed += _some_of([one for one in found if one not in asked]) if beside else []
             made = await self._tried(changed, found, files, frozenset(known.signs))
@@ -233,9 +235,26 @@ class _Making:
             if len(kept) == (LOG_KEPT if known.wall_s <= QUICK_S else 1):
                 break
         failed = {test for made in kept for test in made.must_fail}
-        tests = tuple(InvertibleTest(one.path, one.name, one.decides, ()) for one in found if failed & {*one.ids})
+        some = dict.fromkeys((one.path, one.name, one.decides) for one in found if failed & {*one.ids})
+        tests = tuple(InvertibleTest(*one, ()) for one in some)
         why_none = "" if any(one.decides for one in tests) else _NO_VARIANT
         return replace(known, tests=tests, rounds=tuple(kept), holding=holding, why_none=why_none)
+
+    async def _with_copies(
+        self, found: _Found, files: Mapping[str, bytes], known: Reference
+    ) -> tuple[_Found, Inversion | None]:
+        """The candidates, with the copies of a test in its place where all of them pass over the reference; and the run
+        of all as they are, None where there are no copies or a run takes long."""
+        copied = {(one.path, one.name) for one in found if one.plain} if known.wall_s <= QUICK_S else set()
+        while copied:
+            some = tuple(one for one in found if bool(one.plain) is ((one.path, one.name) in copied))
+            ran = await self._tried([], some, files, frozenset(known.signs))
+            passed = {*ran.unchanged} if ran is not None else set[str]()
+            failed = {(one.path, one.name) for one in some if one.plain and not passed.issuperset(one.ids)}
+            if not failed:
+                return some, ran
+            copied -= failed
+        return tuple(one for one in found if not one.plain), None
 
     async def _holding(self, found: _Found, files: Mapping[str, bytes], signs: frozenset[str]) -> Inversion | None:
         """A run with tests changed that do not decide, as in the rounds, and the deciding ones as they are. None where
@@ -257,8 +276,9 @@ class _Making:
     ) -> Inversion | None:
         """A run with these tests changed; None where none that it was made for failed in it."""
         edits: dict[str, tuple[ByteEdit, ...]] = {one.path: () for one in found}
-        for one, number in changed:
-            edits[one.path] += one.edits(number)
+        turned = {id(one): number for one, number in changed}
+        for one in found:
+            edits[one.path] += one.edits(turned.get(id(one))) if id(one) in turned or one.plain else ()
         inversion = Inversion(edits, {path: digest_of(files[path]) for path in edits})
         ran = await self._run(replace(self._job, inversion=inversion))
         if ran is None or any(name.startswith("log_") for name in ran.verdict.evidence.keys() - signs):
@@ -266,7 +286,7 @@ class _Making:
         how = {test: (one, one.variants[number]) for one, number in changed for test in one.ids}
         failed = {test: word for test in how if (word := ran.statuses.get(test, CaseStatus.MISSING)) in _FAILS}
         decisive = any(one.decides for one, _ in changed)
-        if not any(how[test][0].decides is decisive for test in failed):
+        if changed and not any(how[test][0].decides is decisive for test in failed):
             return None
         others = [test for one in found for test in one.ids if test not in how]
         return replace(

@@ -89,7 +89,7 @@ def test_the_run_that_holds_is_among_those_of_an_answer(seed: int) -> None:
     made = [Inversion(must_fail={"new": CaseStatus.FAILED, "old": CaseStatus.FAILED}) for _ in range(3)]
     holding = Inversion(must_fail={"old": CaseStatus.FAILED}, unchanged=("new",))
     tests = (InvertibleTest("a_test.go", "new", True, ()),)
-    reference = Reference(tests=tests, rounds=tuple(made), holding=holding, whole=True)
+    reference = Reference(tests=tests, rounds=tuple(made), holding=holding)
     job = SweJob(parse_task(go_with_history()), Checkout("i", "/w", "/w/t", "c", "python"), reference=reference)
     asked = [one.inversion for one in inverted_jobs(job, Random(seed))]
     assert len(asked) == 3

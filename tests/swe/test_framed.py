@@ -29,6 +29,7 @@ from sandbox_gym.verifiers.swe import (
     drawn,
     inverted_jobs,
     learned,
+    log_candidates,
     said_in,
     trial,
     tried,
@@ -138,14 +139,16 @@ def test_bytes_are_counted_as_the_file_has_them(text: str) -> None:
         assert [(one.start, one.end, one.text) for one in byte_edits(text, edits)] == expected
 
 
-def test_candidates_have_frames_but_where_a_log_tells_of_them() -> None:
+def test_candidates_have_frames_and_copies_where_a_log_tells_of_them() -> None:
     ids = ["t/test_a.py::test_a"]
     passed = dict.fromkeys(ids, CaseStatus.PASSED)
     (one,) = candidates(job(ids, []).task, {"t/test_a.py": SOURCE.encode()}, passed)
     assert one.frame is not None
     logged = job(ids, [], runner="log", log_parser="parse_log_pytest", test_command="x").task
-    (one,) = candidates(logged, {"t/test_a.py": SOURCE.encode()}, passed)
-    assert (one.frame, one.variants[0].kind) == (None, "every_value")
+    whole, *copies = log_candidates(logged, {"t/test_a.py": SOURCE.encode()}, passed, Random(1))
+    assert (whole.ids, whole.plain) == (tuple(ids), ())
+    assert len(copies) == len({place.site for place in one.frame.places if place.row is None})
+    assert [copy.ids for copy in copies] == [(f"{ids[0]}_copy_{letter}",) for letter in "abcdefgh"[: len(copies)]]
 
 
 # -- an answer
@@ -264,25 +267,11 @@ def test_unittests_names_are_the_rows() -> None:
     assert said_in(job(ids, [], runner="unittest").task, report) == {ids[0]: ("1", "")}
 
 
-def test_a_log_runs_twice_where_it_is_quick() -> None:
-    def reference(wall_s: float) -> Reference:
-        plain = tuple(
-            replace(one, frame=None, variants=tuple(_variant(one, n) for n in range(3))) for one in framed(4).tests
-        )
-        return replace(framed(4), tests=plain, whole=True, wall_s=wall_s)
-
-    asked = replace(job(), reference=reference(1.0))
-    (one, two) = [each.inversion or Inversion() for each in inverted_jobs(asked, Random(1))]
-    assert {*one.must_fail} | {*two.must_fail} == {f"t.py::test_{number}" for number in range(4)}
-    assert len(inverted_jobs(replace(job(), reference=reference(500.0)), Random(1))) == 1
-
-
-def test_who_counts_the_runs_of_a_log_must_guess_which_test_is_changed_when() -> None:
-    (test,) = framed(1).tests
-    plain = replace(test, frame=None, variants=tuple(_variant(test, n) for n in range(3)))
-    known = replace(framed(1), tests=(plain,), whole=True, wall_s=1.0)
-    first = [inverted_jobs(replace(job(), reference=known), Random(seed))[0].inversion for seed in range(60)]
-    assert 15 < sum(one is not None and bool(one.must_fail) for one in first) < 45
+@pytest.mark.parametrize(("wall_s", "runs"), [(1.0, 3), (500.0, 2)])
+def test_a_log_runs_twice_and_as_it_is_where_it_is_quick(wall_s: float, runs: int) -> None:
+    made = tuple(Inversion(must_fail={f"t.py::test_{number}": CaseStatus.FAILED}) for number in range(3))
+    asked = replace(job(), reference=replace(framed(3), rounds=made, wall_s=wall_s))
+    assert len(inverted_jobs(asked, Random(1))) == runs
 
 
 def _variant(test: InvertibleTest, number: int) -> KeptVariant:

@@ -114,6 +114,42 @@ def test_what_a_framework_sets_apart_is_no_result(name: str, log: str) -> None:
     assert not results.signs
 
 
+RSPEC = (
+    "\nQuery\n  .parse\n    keeps signs\n    takes flags\n  names\n\nFinished in 0.1 seconds\n3 examples, 0 failures\n"
+)
+MOCHA = (
+    "\n\n  query\n    ✔ keeps signs\n    deeper\n      ✔ takes flags\n\n  names\n    ✔ many\n\n\n  3 passing (5ms)\n"
+)
+
+
+PRINTED = ["parsing\n", "{\n  a: 1,\n  b: [ 2 ]\n}\n", "\n", "a line\nof several\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "log", "said"),
+    [(name, log, said) for name, log in (("rspec", RSPEC), ("mocha", MOCHA)) for said in PRINTED
+     if name == "mocha" or "\n  " not in said],
+)  # fmt: skip
+def test_what_tests_print_between_lines_is_none(name: str, log: str, said: str) -> None:
+    """Before any line of a test. An object's items can't be told from rspec's own examples."""
+    own = read(name, log)
+    assert (len(own.statuses), own.signs) == (3, {})
+    marks = re.compile(r"^ +(?:✔ .*|keeps signs|takes flags)$", re.M)
+    found = read(name, marks.sub(lambda line: said + line[0], log))
+    assert found.statuses == own.statuses
+    assert not found.signs
+
+
+def test_classes_without_a_namespace_are_suites_of_phpunit() -> None:
+    """Behind those with one their own name stands in brackets."""
+    log = (
+        "\nA (App\\ATest)\n ✔ Adds\n\nQuery\n ✔ Keeps\n ↩ Skipped\n\nTime: 1\n\nTests: 3, Assertions: 2, Skipped: 1.\n"
+    )
+    found = read("phpunit", log)
+    assert found.statuses == {"A > Adds": "PASSED", "Query > Keeps": "PASSED", "Query > Skipped": "SKIPPED"}
+    assert not found.signs
+
+
 def test_of_two_results_the_worse_counts() -> None:
     for order in (("PASS", "FAIL"), ("FAIL", "PASS")):
         log = "".join(f"--- {word}: TestA (0.00s)\n" for word in order) + "FAIL\ta\t0.1s\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,8 +22,8 @@ from sandbox_gym.verifiers.swe import (
     SweTask,
     inverted_jobs,
     is_lexical,
-    lexical_candidates,
     lexical_files,
+    log_candidates,
     parse_task,
     stood,
 )
@@ -32,7 +33,7 @@ from tests.swe.polyglot import go, javascript
 LOGS = Path(__file__).parent / "logs"
 PROJECTS = {"gotest": "go", "cargo": "rust"}
 LEAST = {
-    "gotest": 2, "jest": 5, "cargo": 3, "maven": 3, "gradle": 5, "phpunit": 4, "rspec": 5, "mocha": 5, "tap": 3,
+    "gotest": 2, "jest": 5, "cargo": 2, "maven": 3, "gradle": 5, "phpunit": 4, "rspec": 5, "mocha": 5, "tap": 3,
     "vitest": 6,
 }  # fmt: skip
 
@@ -42,18 +43,19 @@ def sample(framework: str) -> tuple[SweTask, dict[str, bytes], dict[str, CaseSta
     root = LOGS / "projects" / PROJECTS.get(framework, framework)
     told = json.loads((LOGS / framework / "passing.json").read_text())
     row = {"instance_id": "a__b-1", "repo": "a/b", "runner": "log", "log_parser": framework, "test_command": "x"}
-    task = parse_task({**row, "environment": {"files": {"a": ""}}, "FAIL_TO_PASS": list(told), "test_patch": ""})
     files = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    environment = {"environment": {"files": {"a": ""}}, "test_files": sorted(files), "test_patch": ""}
+    task = parse_task({**row, **environment, "FAIL_TO_PASS": list(told)})
     return task, files, {test: CaseStatus(word) for test, word in told.items()}
 
 
 @pytest.mark.parametrize("framework", LEAST)
 def test_tests_are_found_in_what_frameworks_run(framework: str) -> None:
     task, files, statuses = sample(framework)
-    found = lexical_candidates(task, files, statuses)
+    found = log_candidates(task, files, statuses, Random(1))
     assert len(found) >= LEAST[framework]
     for one in found:
-        assert all(statuses[test] is CaseStatus.PASSED for test in one.ids)
+        assert one.plain or all(statuses[test] is CaseStatus.PASSED for test in one.ids)
         texts = {edited(one.source, variant.edits) for variant in one.variants}
         assert one.source not in texts
         assert len(texts) == len(one.variants)
@@ -84,11 +86,21 @@ VALUES = [
     ("ATest.php", "  public function t(): void\n  {\n    $this->assertSame('abc', f(1));\n  }\n", ["'abc'"]),
     ("ATest.cs", "  public async Task T()\n  {\n    Assert.Equal(7, f(1));\n  }\n", ["7"]),
     ("a_spec.rb", "  it 't' do\n    # eq 4\n    expect(f(1)).to eq 2.5\n  end\n", ["2.5"]),
-    ("a_spec.rb", "  it 't' do\n    expect(f).to eq \"a #{1} b\"\n  end\n", []),
+    ("a_spec.rb", "  it 't' do\n    expect(f).to eq \"a #{1} b\"\n  end\n", ["to"]),
     ("a_test.cc", 'TEST(S, t) {\n  EXPECT_EQ(f(1), 5);\n  EXPECT_STREQ(g(), "abc");\n}\n', ["5"]),
     ("a.js", "test('t', () => {\n  const x = f(1, 'a');\n  check(x);\n});\n", []),
-    ("a.js", "test('t', () => {\n  expect(f(`a ${b}`)).toBe(`c ${d}`);\n});\n", []),
+    ("a.js", "test('t', () => {\n  expect(f(`a ${b}`)).toBe(`c ${d}`);\n});\n", [""]),
     ("a.go", "func TestT(t *testing.T) {\n\tf(2)\n}\n", []),
+    ("a.js", "it.each([[1, 'a'], [2, 'b']])('t %i', (n, want) => {\n  expect(f(n)).toBe(want);\n});\n", ["'a'", "'b'"]),
+    ("a.js", "test('t', () => {\n  expect(f(1)).toBeGreaterThan(3);\n});\n", ["GreaterThan"]),
+    ("a.js", "test('t', () => {\n  expect(f(1)).not.toBe(3);\n  assert(f(2) > 4);\n  assert(f(2) !== 4);\n});\n", []),
+    ("a.js", "test('t', () => {\n  expect(f(1)).toBeCloseTo(0.25, 5);\n});\n", ["0.25"]),
+    ("a_spec.rb", "  it 't' do\n    expect(f).not_to eq 2\n    expect(f).not_to eq(3)\n  end\n", []),
+    ("ATest.java", "  void t() {\n    assertNotEquals(3, f(1));\n    assertEquals(want, f(2));\n  }\n", [""]),
+    ("a.rs", "fn t() {\n    assert_ne!(f(1), 3);\n    assert_eq!(f(2), want());\n}\n", ["eq"]),
+    ("a_test.go", "func TestT(t *testing.T) {\n\tif got := f(1); got != want {\n\t\tt.Fail()\n\t}\n}\n", ["!"]),
+    ("a_test.go", "func TestT(t *testing.T) {\n\tif !reflect.DeepEqual(f(1), want) {\n\t\tt.Fail()\n\t}\n}\n", ["!"]),
+    ("ATest.php", "  public function testT(): void {\n    $this->assertSame($want, f(1));\n  }\n", [""]),
 ]  # fmt: skip
 
 
@@ -101,8 +113,38 @@ def test_what_is_expected_is_changed(path: str, source: str, wanted: list[str]) 
     assert bool(changed) is bool(wanted)
     for variant in found:
         (edit,) = variant.edits
-        assert edit.text
-        assert edit.text[0] == source[edit.start] or source[edit.start].isalnum()
+        assert edit.text or source[edit.start : edit.end] == "!"
+        assert (
+            edit.text[:1] == source[edit.start] or source[edit.start].isalnum() or variant.kind == "opposite_assertion"
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "other"),
+    [("toContain(3)", r"toContain\(\d3\)"), ("toThrow('no luck in 3')", r"toThrow\('no luck in \d3'\)"),
+     ("toThrow('no luck')", r"toThrow\('luck no'\)"), ("toContain('id')", r"toContain\('id\w'\)")],
+)  # fmt: skip
+def test_what_is_looked_for_has_no_neighbour_in_its_place(source: str, other: str) -> None:
+    text = f"test('t', () => {{\n  expect(f()).{source};\n}});\n"
+    (one,) = definitions(text)
+    (variant, *_) = lexical_variants(text, "a.js", one)
+    assert re.search(other, edited(text, variant.edits))
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [("G > reads b=2", True), ("G > reads b=2 > twice", True), ("G > rereads b=2", False),
+     ("names many", True), ("adds 1 and 2", True), ("adds 1 or 2", False)],
+)  # fmt: skip
+def test_titles_have_places_for_the_values_of_a_row(test: str, there: bool) -> None:
+    text = (
+        "for (const t of all) {\n  it(`reads ${t}`, () => {\n    expect(f(t)).toBe(1);\n  });\n}\n"
+        "it('names many', () => {\n  expect(g()).toBe(2);\n});\n"
+        "it.each([[1, 2]])('adds %i and $b', (a, b) => {\n  expect(g(a)).toBe(b);\n});\n"
+    )
+    task = parse_task({**javascript(), "FAIL_TO_PASS": [test]})
+    found = log_candidates(task, {"a.test.js": text.encode()}, {test: CaseStatus.PASSED}, Random(1))
+    assert bool(found) is there
 
 
 def test_opposites_where_no_value_is() -> None:
@@ -120,18 +162,32 @@ def test_opposites_where_no_value_is() -> None:
 def test_a_test_is_told_by_its_id(test: str, there: bool) -> None:
     task = parse_task({**go(), "FAIL_TO_PASS": [test or " "]})
     files = {"a_test.go": b"func TestA(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n"}
-    assert bool(lexical_candidates(task, files, dict.fromkeys(task.ids, CaseStatus.PASSED))) is there
+    assert bool(log_candidates(task, files, dict.fromkeys(task.ids, CaseStatus.PASSED), Random(1))) is there
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "there"),
+    [("tests/t_add.cpp", "add", True), ("tests/add_test.cpp", "add", True), ("test/test-add.c", "unit.add", True),
+     ("tests/AddTest.cpp", "add", True), ("tests/add.cpp", "add", True), ("tests/adder.cpp", "add", False)],
+)  # fmt: skip
+def test_a_test_may_be_a_program_of_a_file(path: str, test: str, there: bool) -> None:
+    row = {**javascript(), "FAIL_TO_PASS": [test], "PASS_TO_PASS": ["other"], "test_files": [path, "tests/other.cpp"]}
+    text = b"int main() {\n  EXPECT_EQ(add(1, 2), 3);\n  if (add(2, 2) != 4) return 1;\n  return 0;\n}\n"
+    passed = dict.fromkeys((test, "other"), CaseStatus.PASSED)
+    found = log_candidates(parse_task(row), {path: text, "tests/other.cpp": text}, passed, Random(1))
+    assert [one.ids for one in found] == [*[(test,)] * there, ("other",)]
+    assert all([variant.line for variant in one.variants] == [2, 3] for one in found)
 
 
 def test_what_two_tests_may_be_is_none() -> None:
     task = parse_task({**go(), "FAIL_TO_PASS": ["TestA"], "PASS_TO_PASS": ["Outer"]})
     text = b"func TestA(t *testing.T) {\n\tassert.Equal(t, 1, f())\n}\n"
     passed = dict.fromkeys(task.ids, CaseStatus.PASSED)
-    assert len(lexical_candidates(task, {"a_test.go": text}, passed)) == 1
-    assert lexical_candidates(task, {"a_test.go": text, "b_test.go": text}, passed) == ()
-    assert lexical_candidates(task, {"a_test.go": b"\xff" + text}, passed) == ()
+    assert len(log_candidates(task, {"a_test.go": text}, passed, Random(1))) == 1
+    assert log_candidates(task, {"a_test.go": text, "b_test.go": text}, passed, Random(1)) == ()
+    assert log_candidates(task, {"a_test.go": b"\xff" + text}, passed, Random(1)) == ()
     nested = b"class Outer {\n  void testA() {\n    assertEquals(1, f());\n  }\n}\n"
-    assert [one.name for one in lexical_candidates(task, {"A.java": nested}, passed)] == ["testA"]
+    assert [one.name for one in log_candidates(task, {"A.java": nested}, passed, Random(1))] == ["testA"]
 
 
 def test_python_is_parsed_and_others_are_not() -> None:

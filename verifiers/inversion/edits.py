@@ -14,7 +14,6 @@ Kind = Literal[
     "other_operand",
     "mock",
     "doubted",
-    "every_value",
 ]
 
 

@@ -43,9 +43,7 @@ _BEGIN: Final = """class _each_:
         said = self.seen.get(self.at, "")
         return said if "0" in said and "1" in said else said[:24]
 """
-_SEEN: Final = '"|".join([_each_(at).__str__() for at in %s])'
-_END: Final = f'raise AssertionError("assertions ended " + {_SEEN} + ".")'
-_END_IF: Final = f'assert {_SEEN}.strip("0|"), "all assertions failed"'
+_END: Final = 'raise AssertionError("assertions ended " + "|".join([_each_(at).__str__() for at in %s]) + ".")'
 _SEARCHES: Final = "given("
 """Hypothesis's: it looks for the simplest example that fails, over and over."""
 _VALUES: Final = ("expected_value", "other_operand")
@@ -64,12 +62,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A test's frame, and what can be changed in it. `edits`: the test fails at its end and says how each ended;
-    `wholes`: all places are changed, or all that are certain, and it fails where none of them holds; for runners that
-    say no more of a test than whether it failed."""
+    """A test's frame, and what can be changed in it. `edits`: the test fails at its end and says how each ended; the
+    first and the last are around it, each of the others is before an assertion."""
 
     edits: tuple[Edit, ...]
-    wholes: tuple[tuple[Edit, ...], ...]
     places: tuple[Place, ...]
     line: int
 
@@ -108,13 +104,8 @@ def _framed(module: Module, found: Found) -> Frame | None:
         if made and len(edits) < _MOST_SITES and len(places) + len(made) <= MOST_PLACES:
             edits.append(_wrapping(text, node, len(edits)))
             places += made
-    own = _around(text, body, edits, _END, range(len(edits)))
-    wholes = []
-    for some in (places, [place for place in places if place.ways[0].certain]):
-        sites = sorted({place.site for place in some})
-        if len(sites) > 1:
-            wholes.append((*changing(some, 0), *_around(text, body, edits, _END_IF, sites)))
-    frame = Frame(own, tuple(dict.fromkeys(wholes)), tuple(places), function.lineno)
+    own = _around(text, body, edits)
+    frame = Frame(own, tuple(places), function.lineno)
     return frame if len(edits) > 1 and _parses(text, function, frame) else None
 
 
@@ -151,16 +142,15 @@ def _wrapping(text: SourceText, node: ast.stmt, number: int) -> Edit:
     return Edit(start, start, f"with _each_({number}): ")
 
 
-def _around(
-    text: SourceText, body: Sequence[ast.stmt], edits: Sequence[Edit], end: str, sites: Sequence[int]
-) -> tuple[Edit, ...]:
+def _around(text: SourceText, body: Sequence[ast.stmt], edits: Sequence[Edit]) -> tuple[Edit, ...]:
     start, last = text.line_start(body[0].lineno), text.end(body[-1])
     indent = text.source[start : text.start(body[0])]
     begin = "".join(f"{indent}{line}\n" for line in _BEGIN.splitlines())
-    closing = Edit(last, last, f"\n{indent}{end % list(sites)}")
+    end = _END % list(range(len(edits)))
+    closing = Edit(last, last, f"\n{indent}{end}")
     if isinstance(body[-1], ast.Return):
         at = text.start(body[-1])
-        closing = Edit(at, at, f"{end % list(sites)}\n{indent}")
+        closing = Edit(at, at, f"{end}\n{indent}")
     return (Edit(start, start, begin), *edits, closing)
 
 
@@ -203,7 +193,7 @@ def _parses(text: SourceText, function: Function, frame: Frame) -> bool:
     """Whether the test is Python in its frame, by whichever way its places are changed."""
     first = min([function.lineno, *(mark.lineno for mark in function.decorator_list)])
     start, end = text.line_start(first), text.line_start((function.end_lineno or first) + 1)
-    for edits in (*frame.wholes, *((*changing(frame.places, way), *frame.edits) for way in (0, 1))):
+    for edits in ((*changing(frame.places, way), *frame.edits) for way in (0, 1)):
         moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in edits]
         try:
             if not block_parses(edited(text.source[start:end], moved)):

@@ -20,7 +20,7 @@ from sandbox_gym.verifiers.swe.framed import (
 from sandbox_gym.verifiers.swe.grading import Grade, Resolution, failing, grade, to_rerun, weak_spots
 from sandbox_gym.verifiers.swe.inverted import in_doubt, inverted_jobs, said_in, stood, with_inverted
 from sandbox_gym.verifiers.swe.job import Checkout, SweJob
-from sandbox_gym.verifiers.swe.log_tests import is_lexical, lexical_candidates, lexical_files
+from sandbox_gym.verifiers.swe.log_tests import is_lexical, lexical_files, log_candidates
 from sandbox_gym.verifiers.swe.logs.formats import FRAMEWORKS, framework_sources
 from sandbox_gym.verifiers.swe.logs.verdicts import R2E_PARSER, log_command
 from sandbox_gym.verifiers.swe.patches.diff import patch_bytes, read_patch

@@ -39,9 +39,6 @@ def inverted_jobs(job: SweJob, random: Random, on_record: int = 0) -> tuple[SweJ
         asked.insert(random.randrange(len(asked) + 1), job.reference.holding or _as_they_are(job.reference, asked))
         return tuple(replace(base, inversion=one) for one in asked)
     made = rounds(job.reference, random)
-    if job.reference.whole:
-        widest = _widest(made, job.reference.asked)
-        return tuple(replace(base, inversion=one) for one in random.sample(widest, len(widest)))
     return tuple(replace(base, inversion=one, ids=_in_order(job, one)) for one in made)
 
 
@@ -57,16 +54,6 @@ def _as_they_are(reference: Reference, asked: Sequence[Inversion]) -> Inversion:
     digests = {path: digest for one in asked for path, digest in one.digests.items()}
     passing = {test: None for one in asked for test in one.ids if test not in {*reference.statuses, *reference.fails}}
     return Inversion(edits, digests, unchanged=tuple(passing))
-
-
-def _widest(made: Sequence[Inversion], count: int) -> list[Inversion]:
-    """The run that changes the most tests, and, of two, another in which the most are what they are not in the first.
-    Each runs all tests of a log's command, and takes as long as the run of the verdict."""
-    first = max(made, key=lambda one: len(one.must_fail))
-    if count < 2:
-        return [first]
-    others = [one for one in made if one is not first]
-    return [first, max(others, key=lambda one: len(one.must_fail.keys() ^ first.must_fail.keys()))]
 
 
 def _in_order(job: SweJob, inversion: Inversion) -> tuple[str, ...]:

@@ -1,17 +1,25 @@
-"""Tests of languages that are not parsed, whose results a log has: where each is in its file, its variants. Pure."""
+"""Tests whose results a log has, with variants and copies; where those are that are in no Python. Pure."""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from random import Random
 from typing import Final
 
+from sandbox_gym.verifiers.inversion.copies import Copy, copies_in, copies_of
 from sandbox_gym.verifiers.inversion.lexical import SUFFIXES, Definition, definitions, lexical_variants
-from sandbox_gym.verifiers.swe.reference import MAX_FILES, MAX_TRIED, Candidate, texts_of
+from sandbox_gym.verifiers.swe.reference import MAX_FILES, MAX_TRIED, Candidate, candidates, texts_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
 
 _PARTS: Final = re.compile(r" > |::|#")
 _PARAMETERS: Final = re.compile(r"(?:\(\)|\[.*\]| with data set .*)$")
+_FILLED: Final = re.compile(r"\$\{[^}]*\}|#\{[^}]*\}|%[a-zA-Z#]|\$[\w.]+")
+"""What a title has for the values of its row."""
+_OF_FILE: Final = re.compile(r"^(?:tests?|t|check)(?=[_-])|[_-](?:tests?|check)$|(?<=[a-z])Tests?$")
+"""What the names of files have beside those of tests that are a program each, as ctest's."""
 _MOST_WORDS: Final = 40
 
 
@@ -26,20 +34,54 @@ def lexical_files(task: SweTask) -> tuple[str, ...]:
     return tuple(path for path in task.test_files if path.endswith(SUFFIXES))[:MAX_FILES]
 
 
-def lexical_candidates(
-    task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str, CaseStatus]
+def log_candidates(
+    task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str, CaseStatus], random: Random
+) -> tuple[Candidate, ...]:
+    """The tests that variants are made of, and behind each that decides the copies for its assertions."""
+    if is_lexical(task):
+        return _lexical(task, files, statuses, random)
+    return tuple(each for one in candidates(task, files, statuses) for each in _parsed(one, random))
+
+
+def _parsed(one: Candidate, random: Random) -> Iterator[Candidate]:
+    """The test with the surest of its variants first, and its copies."""
+    sure = [each for each in one.variants if each.certain and each.kind in ("expected_value", "other_operand")]
+    yield replace(one, variants=(*sure, *(each for each in one.variants if each not in sure)), fresh=len(sure))
+    if one.frame is not None and one.decides and len(one.ids) == 1:
+        yield from _copied(one, copies_in(one.source, one.name, one.frame, random))
+
+
+def _copied(one: Candidate, copies: Iterable[Copy]) -> Iterator[Candidate]:
+    """The copies of a test, under the ids that its log will have for them."""
+    (test,) = one.ids
+    name = one.name.rpartition(".")[2] if one.path.endswith(".py") else one.name
+    before, _, after = test.rpartition(name)
+    for copy in copies:
+        known = f"{before}{name}{copy.name}{after}" if name in test else f"{test}{copy.words}"
+        if name in test and name.isidentifier():  # some logs have it twice
+            known = re.sub(rf"(?<![\w/]){name}\b(?!\.py)", name + copy.name, test)
+        yield replace(one, ids=(known,), variants=(copy.changed,), plain=copy.plain, fresh=0)
+
+
+def _lexical(
+    task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str, CaseStatus], random: Random
 ) -> tuple[Candidate, ...]:
     """The tests that passed over the reference, are defined once and have variants; those that decide first. Of one
     within another, the inner one."""
     sources = texts_of(files)
     brought = frozenset(line[1:].strip() for line in task.test_patch.split("\n") if line.startswith("+"))
     known: dict[str, list[tuple[str, Definition]]] = {}
+    whole: dict[str, list[tuple[str, Definition]]] = {}
     for path, source in sources.items():
         for one in definitions(source):
             known.setdefault(_plain(one.name), []).append((path, one))
+        stem = posixpath.basename(path).partition(".")[0]
+        whole.setdefault(_plain(_OF_FILE.sub("", stem)), []).append((path, Definition(stem, 0, len(source))))
     found: dict[tuple[str, Definition], list[str]] = {}
+    filled = [place for places in known.values() for place in places if _FILLED.search(place[1].name)]
     for test in task.ids:
-        places = next((known[key] for key in _keys(test) if key in known), [])
+        places = next((some[key] for some in (known, whole) for key in _keys(test) if key in some), [])
+        places = places or [place for place in filled if _fits(place[1].name, test)]
         if len(places) == 1 and statuses.get(test) is CaseStatus.PASSED:
             found.setdefault(places[0], []).append(test)
     made = []
@@ -54,6 +96,9 @@ def lexical_candidates(
             count = sum(variant.line in fresh for variant in variants)
             ids = tuple(found[path, one])
             made.append(Candidate(path, one.name, ids, decides, variants, sources[path], fresh=count))
+            if decides and len(ids) == 1:
+                changing = fresh if count else frozenset[int]()
+                made += _copied(made[-1], copies_of(sources[path], path, one, changing, random))
     return tuple(one for one in made if one.variants)
 
 
@@ -69,6 +114,19 @@ def _keys(test: str) -> Iterator[str]:
         yield _plain(last.rpartition(".")[2])
     words = last.split(" ")
     yield from (_plain(" ".join(words[begin:])) for begin in range(1, min(len(words), _MOST_WORDS)))
+
+
+def _fits(title: str, test: str) -> bool:
+    """Whether an id ends with the title, whatever stands for the values in it."""
+    first, *middle, last = _FILLED.split(title)
+    for start in (0, *(part.end() for part in _PARTS.finditer(test))):
+        at = start + len(first)
+        if test.startswith(first, start) and test.endswith(last):
+            for words in middle:
+                at = test.find(words, at) + len(words) if test.find(words, at) >= 0 else len(test) + 1
+            if at + len(last) <= len(test):
+                return True
+    return False
 
 
 def _plain(name: str) -> str:

@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from sandbox_gym.verifiers.inversion import ByteEdit, Frame, Variant, byte_edits, definition, frame_of, variants_of
+from sandbox_gym.verifiers.inversion import (
+    ByteEdit,
+    Edit,
+    Frame,
+    Variant,
+    byte_edits,
+    definition,
+    frame_of,
+    variants_of,
+)
 from sandbox_gym.verifiers.swe.framed import Choice, KeptFrame, drawn
 from sandbox_gym.verifiers.swe.ids import dotted, file_of
 from sandbox_gym.verifiers.swe.task import CaseStatus, SweTask
@@ -111,8 +120,6 @@ class Reference:
     """Why no deciding test can be inverted, where none can."""
     fails: tuple[str, ...] = ()
     """The row's tests that did not pass over the row's own fix, in neither of two runs: they decide nothing."""
-    whole: bool = False
-    """A run is of all the row's tests: a log's command has no choice."""
     rounds: tuple[Inversion, ...] = ()
     """Of tests in languages that are not parsed: runs that were made over it, and how each test ended there."""
     holding: Inversion | None = None
@@ -125,8 +132,7 @@ class Reference:
         most = 2 if self.wall_s <= QUICK_S else 1
         if self.rounds:
             return min(most, len(self.rounds))
-        count = runs_for(sum(test.decides for test in self.tests)) if self.tests else 0
-        return min(most, count) if self.whole else count
+        return runs_for(sum(test.decides for test in self.tests)) if self.tests else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +161,12 @@ class Candidate:
     frame: Frame | None = None
     fresh: int = 0
     """How many of the variants, the first, are in lines that the test patch brings, where no copy tells of a change."""
+    plain: tuple[Edit, ...] = ()
+    """What brings it into its file where it is not changed: it is a copy of a test, for one of its assertions."""
 
-    def edits(self, number: int) -> tuple[ByteEdit, ...]:
-        """Of the variant of that number, in bytes."""
-        return byte_edits(self.source, self.variants[number].edits)
+    def edits(self, number: int | None) -> tuple[ByteEdit, ...]:
+        """Of the variant of that number, in bytes; None: of none."""
+        return byte_edits(self.source, self.plain if number is None else self.variants[number].edits)
 
 
 def files_to_read(task: SweTask) -> tuple[str, ...]:
@@ -183,19 +191,13 @@ def candidates(task: SweTask, files: Mapping[str, bytes], statuses: Mapping[str,
     tried = [
         key for decides, most in MAX_TRIED.items() for key in [k for k in found if (k in deciding) is decides][:most]
     ]
-    made = (_candidate(task, key, sources[key[0]], tuple(found[key]), decides=key in deciding) for key in tried)
+    made = (_candidate(key, sources[key[0]], tuple(found[key]), decides=key in deciding) for key in tried)
     return tuple(one for one in made if one.variants)
 
 
-def _candidate(task: SweTask, key: tuple[str, str], source: str, ids: tuple[str, ...], *, decides: bool) -> Candidate:
-    """A log says of a test no more than whether it failed."""
+def _candidate(key: tuple[str, str], source: str, ids: tuple[str, ...], *, decides: bool) -> Candidate:
     path, name = key
-    frame = frame_of(source, name)
-    variants = _own_variants(source, name)
-    if frame is not None and task.runner == "log":
-        every = (Variant("every_value", frame.line, edits, certain=False) for edits in frame.wholes)
-        variants = (*every, *variants)
-    return Candidate(path, name, ids, decides, variants, source, frame if task.runner != "log" else None)
+    return Candidate(path, name, ids, decides, _own_variants(source, name), source, frame_of(source, name))
 
 
 def _own_variants(source: str, name: str) -> tuple[Variant, ...]:
@@ -306,7 +308,6 @@ def _column(test: InvertibleTest, count: int, random: Random) -> list[_Cell]:
     fitting = [variant for variant in variants if all(test_id in variant.fails for test_id in ids)]
     changed = random.randrange(1, 2**count - 1)  # neither in none nor in all of the runs
     # what equals everything fails a turned assertion by itself: another value is expected at least once
-    fitting = [one for one in fitting if one.kind == "every_value"][:1] or fitting
     of_value = next((one for one in fitting if not one.kind.endswith("_assertion")), None)
     fitting.sort(key=lambda one: one is of_value)  # the last is taken first
     fitting *= count

@@ -66,8 +66,12 @@ def _dockerfile(reference: str, packages: Sequence[str], copied: Path | None) ->
     if copied is not None:
         lines += [f"COPY python {PLACE}/{copied.name}", f'RUN ["{in_box(copied.name)}", "-I", "{_SMOKE}"]']
     if packages:
+        folders = (
+            "mkdir -p $(seq -f /usr/share/man/man%g 8)"  # slim images have none, and Java's scripts make links there
+        )
         install = f"DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends {' '.join(packages)}"
-        lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb")
+        removed = "rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb"
+        lines.append(f"RUN {folders} && apt-get update && {install} && {removed}")
     return "\n".join(lines) + "\n"
 
 

@@ -63,6 +63,7 @@ def vitest(lines: Iterable[str]) -> Results:
 
 
 _MOCHA_FAILED = re.compile(r"\d{1,9}\) ")
+_MOCHA_RESULT = re.compile(r"[✔✓-] |\d{1,9}\) ")
 _MOCHA_TOOK = re.compile(r" \(\d+(?:\.\d+)?(?:ms|[smhd])\)$")
 _MOCHA_COUNT = re.compile(r"  (\d{1,9}) passing \(\d+(?:ms|[smhd])\)$")
 
@@ -70,9 +71,10 @@ _MOCHA_COUNT = re.compile(r"  (\d{1,9}) passing \(\d+(?:ms|[smhd])\)$")
 def mocha(lines: Iterable[str]) -> Results:
     """mocha's `spec` reporter. Ids: `group > nested > test`, in the order of its indents.
 
-    Its summary ends a run: what follows describes failures, up to another run's two blank lines.
+    Its summary ends a run: what follows describes failures, up to another run's two blank lines. An outer group comes
+    behind a blank line or an outer test; what tests print as far from the margin, as an object's items, mostly not.
     """
-    results, groups, blanks, in_run = Results(), list[str](), 0, True
+    results, groups, blanks, in_run, outer = Results(), list[str](), 0, True, True
     for line in lines:
         text, depth = line.strip(), (len(line) - len(line.lstrip(" "))) // 2
         counted = _MOCHA_COUNT.match(line)
@@ -81,8 +83,11 @@ def mocha(lines: Iterable[str]) -> Results:
             in_run = False
         elif text and depth:
             in_run = in_run or (blanks > 1 and depth == 1 and not _MOCHA_FAILED.match(text))
-            if in_run:
+            result = _MOCHA_RESULT.match(text) is not None
+            if in_run and (depth > 1 or result or outer):
                 _mocha_line(results, groups, text, depth)
+            outer = depth == 1 and result
+        outer = outer or not text
         blanks = 0 if text else blanks + 1
     return results.close()
 

@@ -92,19 +92,22 @@ def phpunit(lines: Iterable[str]) -> Results:
 
     Incomplete and risky tests are SKIPPED: they fail nothing, and show nothing.
     """
-    results, suite, blank = Results(), "", True
+    results, suite, title, blank = Results(), "", "", True
     for line in lines:
         text = line.strip()
         ok = _PHPUNIT_OK.match(line)
+        result = line.startswith(" ") and text[:1] in _TESTDOX and text[1:2] == " "
         found = _SUITE.match(line)
-        if ok:
+        if result:
+            suite = title or suite
+            results.add(f"{suite}{JOINT}{_TESTDOX_TOOK.sub('', text[2:]).strip()}", _TESTDOX[text[0]])
+        elif ok:
             results.count(number(ok[1]))
         elif line.startswith("Tests: ") and "Assertions: " in line:
             results.count(_phpunit_passed(line))
         elif found and blank:
             suite = found[1]
-        elif line.startswith(" ") and text[:1] in _TESTDOX and text[1:2] == " ":
-            results.add(f"{suite}{JOINT}{_TESTDOX_TOOK.sub('', text[2:]).strip()}", _TESTDOX[text[0]])
+        title = text if blank and text and not result and not found else ""  # of a class without a namespace
         blank = not text
     return results.close()
 
@@ -128,14 +131,18 @@ def rspec(lines: Iterable[str]) -> Results:
     """`rspec --format documentation`. Ids: `Group > nested > example`.
 
     An example is an indented line with no deeper one below it; a group is never printed without an example. What
-    tests print is such a line too if it is indented, and then more examples pass than the summary counts.
+    tests print is such a line too if it is indented, and then more examples pass than the summary counts; lines that
+    begin at the margin are none, since an outer group comes behind a blank line.
     """
     results, groups, leaf, in_tree, blank = Results(), list[str](), (0, ""), True, True
     for line in lines:
         text, indent = line.strip(), len(line) - len(line.lstrip(" "))
         counts = _RSPEC_COUNTS.match(line)
         depth = indent // 2
-        if leaf[1] and not (text and depth > leaf[0]):
+        if not (counts or " [BUG] " in line or (text and (indent or blank))):
+            blank = blank or not text
+            continue
+        if leaf[1] and depth <= leaf[0]:
             _rspec_example(results, groups[: leaf[0]], leaf[1])
         leaf = (0, "")
         if counts:
@@ -144,10 +151,10 @@ def rspec(lines: Iterable[str]) -> Results:
             in_tree = False
         elif line in _RSPEC_END or line.startswith(_RSPEC_ERROR) or " [BUG] " in line:
             in_tree = False
-        elif text and in_tree and indent % 2 == 0 and (depth or blank):
+        elif in_tree and indent % 2 == 0:
             groups[depth:] = [text]
             leaf = (depth, text) if depth else leaf
-        blank = not text
+        blank = False
     return results.close()
 
 
