@@ -24,7 +24,9 @@ bundle=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
 version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' sandbox_gym/__init__.py)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+replaced=
 for name in "$@"; do
+  replaced="$("$DOCKER" image inspect --format '{{.Id}}' "sandbox-gym/$name:latest" 2>/dev/null || :) $replaced"
   context=images/$name
   index=
   if [ "$name" = swe ]; then
@@ -71,4 +73,8 @@ for name in "$@"; do
   echo "building sandbox-gym/$name"
   # `docker history` shows build arguments: keep passwords out of these addresses
   "$DOCKER" build --quiet --network host $index -t "sandbox-gym/$name:latest" -t "sandbox-gym/$name:$version" -f "images/$name/Dockerfile" "$context"
+done
+# what these took the place of, the topmost first; not what has another name, or what a container or another image is made of
+for id in $replaced; do
+  [ "$("$DOCKER" image inspect --format '{{len .RepoTags}}' "$id" 2>/dev/null)" != 0 ] || "$DOCKER" image rm "$id" >/dev/null 2>&1 || :
 done

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import signal
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from sandbox_gym.sandbox.sandbox import Sandbox
 from tests import daily
 from tests.chaos.outcomes import HEAD
 from tests.e2b.servers import PoolServer
-from tests.forgotten import forget_snapshots
+from tests.forgotten import forget_folders, forget_snapshots, remove_folder
 
 VARIANTS = {"local": ("local", "local-rlimits"), "e2b": ("e2b-on-local", "e2b-on-docker"), "fake": ()}
 """`e2b-on-*` is the e2b provider with a `serve pool` of our own, over that provider.
@@ -59,18 +60,23 @@ OWN_TEMPROOT = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """A temporary folder of this run's own: pytest would also clear away earlier runs', and fail on a mount or a tree
-    that a killed one left."""
+    that a killed one left. A run that is told to end (`timeout`, CI) ends what its fixtures started."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     if TEMPROOT not in os.environ:
+        forget_folders()
         config.stash[OWN_TEMPROOT] = os.environ[TEMPROOT] = tempfile.mkdtemp(prefix="sg-")  # short: sockets lie in it
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """What a failed run left is kept, to be looked at. What went with its folder is no more use: snapshots' images."""
+    """What a failed run left is kept for some days, to be looked at. What went with its folder is no more use:
+    snapshots' images."""
     root = session.config.stash.get(OWN_TEMPROOT, None)
     if root and exitstatus == 0:
-        subprocess.run(["rm", "-rf", "--one-file-system", root], check=False, stderr=subprocess.DEVNULL)
-        forget_snapshots(Path(root))
+        remove_folder(Path(root))
+    if root:
+        forget_snapshots()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -77,6 +77,7 @@ SAMPLED: Final[dict[tuple[str, ...], int]] = {
     ("tests/languages/test_cpp_targets.py::test_programs",): 2,
     ("tests/server/test_connections.py", "tests/server/test_request_paths.py"): 2,
     ("tests/swe/test_datasets.py", "tests/swe/test_tools.py"): 6,
+    ("tests/swe/test_forged_by_history.py", "tests/swe/test_forged_logs.py", "tests/swe/test_inherited.py"): 3,
     ("tests/unit/test_cell_forks.py", "tests/unit/inversion/test_properties.py"): 2,
     ("tests/openapi/test_fuzz.py::test_a_resources_server",): 3,
     ("tests/coding/test_packages.py",): 8,

@@ -124,6 +124,7 @@ def _environment(scripts: Path, folder: Path) -> dict[str, str]:
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
         "UV_CONSTRAINT": str(constraints),
         "RAY_TMPDIR": rays,
+        "TMPDIR": rays,
         "RAY_USAGE_STATS_ENABLED": "0",
         "WANDB_MODE": "disabled",
         "UV_PYTHON_DOWNLOADS": "never",

@@ -75,6 +75,8 @@ async def collect(settings: Settings, dry_run: bool, stores: Set[str] = frozense
             if isinstance(source, AbandonedSnapshots):
                 source.asked = stores
         swept = await Reaper(sources).sweep(dry_run=dry_run)
+    for unknown in stores - {one.name for one in swept.found}:
+        missing.append(Failure(f"--store {unknown}", "no image has this keeper"))
     return Swept(swept.found, swept.removed, (*missing, *swept.failures))
 
 

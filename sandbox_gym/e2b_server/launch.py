@@ -49,7 +49,7 @@ def serve_pool(settings: Settings, *, domain: str) -> None:
     """Serve until a signal. Raises ConfigurationError before it listens."""
     accounts = load_accounts(settings.keys, settings.token, network=settings.pool.network, allow_out=settings.allow_out)
     if accounts.open:
-        check_bind(settings.model_copy(update={"allow_unauthenticated": False}))
+        check_bind(settings, may_be_open=False)
     if not capabilities_of(settings).computers:
         raise ConfigurationError(f"provider {settings.provider} holds no sandboxes; use local or docker")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlalchemy import (
@@ -207,11 +207,24 @@ def _prepare_file(path: Path, *, create: bool) -> None:
         make_private(path.parent)
         if not path.exists():
             path.touch(mode=0o600)  # answers and hidden tests are private
-        elif path.stat().st_mode & 0o077 and path.stat().st_uid == own_user():
+            return
+        found = path.stat()
+        names = _tables(path)  # another process may be about to make them
+        if meta.name not in names and (names or not create):
+            raise ConfigurationError(f"no journal in {path}: it is empty, or another's; name another with --journal")
+        if found.st_mode & 0o077 and found.st_uid == own_user():
             path.chmod(0o600)
+    except sqlite3.Error:
+        return  # the engine says what is wrong, and the file stays as it is
     except OSError as error:
         remedy = "set SANDBOX_GYM_STATE_DIR to a folder that can be written, or SANDBOX_GYM_JOURNAL_URL=off"
         raise ConfigurationError(f"journal {path}: {error.strerror}; {remedy}") from None
+
+
+def _tables(path: Path) -> set[str]:
+    """Their names, without a change to the file. Raises sqlite3.Error for what is no database."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_S)) as database:
+        return {str(name) for (name,) in database.execute("SELECT name FROM sqlite_master")}
 
 
 def _engine(url: URL) -> Engine:

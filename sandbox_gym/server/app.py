@@ -155,14 +155,15 @@ def _tools_over_mcp(resources: ResourcesServer, host: GymHost, cookie: str, secr
     return ToolsOverMcp(resources, host, cookie, secret)
 
 
-def check_bind(settings: Settings) -> None:
+def check_bind(settings: Settings, *, may_be_open: bool = True) -> None:
     """Raises ConfigurationError: a bind beyond loopback with neither token, keys nor the flag that permits it."""
-    if settings.token or settings.keys or settings.allow_unauthenticated or is_loopback(settings.host):
+    allowed = settings.allow_unauthenticated and may_be_open
+    if settings.token or settings.keys or allowed or is_loopback(settings.host):
         return
+    flag = "allow it by name with SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true (--allow-unauthenticated)"
     raise ConfigurationError(
         f"host {settings.host!r} is reachable from other machines and no token is set: set SANDBOX_GYM_TOKEN"
-        " (or --token) or SANDBOX_GYM_KEYS (--keys), bind to 127.0.0.1, or allow it by name with"
-        " SANDBOX_GYM_ALLOW_UNAUTHENTICATED=true (--allow-unauthenticated)"
+        f" (or --token) or SANDBOX_GYM_KEYS (--keys), or bind to 127.0.0.1{f', or {flag}' if may_be_open else ''}"
     )
 
 

@@ -80,7 +80,9 @@ class E2bSettings(Group):
     api_key: str = Field("", repr=False, description="Key of the account; E2B_API_KEY where it is empty.")
     domain: str = Field("", description="Where E2B's API is, with TLS; E2B_DOMAIN, then e2b.app, where it is empty.")
     api_url: str = Field(
-        "", description="A server of one port instead, such as http://pool:8090 of `sandbox-gym serve pool`."
+        "",
+        pattern="^(https?://.+)?$",
+        description="A server of one port instead, such as http://pool:8090 of `sandbox-gym serve pool`.",
     )
     templates: dict[str, str] = Field(
         default_factory=dict,

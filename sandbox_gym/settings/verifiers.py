@@ -104,6 +104,7 @@ class JudgeSettings(Group):
     )
     base_url: str = Field(
         "",
+        pattern="^(https?://.+)?$",
         description="Base URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1; /responses is called.",
     )
     model: str = Field("", description="Name of the model to ask for.")

@@ -84,10 +84,15 @@ async def test_judging_errors_where_the_row_asks_for_them(judge: Judge) -> None:
     assert (await judge("print('x')", checked(NAIVE, judging_errors=True))).failure_reason == "checker_failed"
 
 
-async def test_a_testlib_checker_may_say_that_the_row_is_at_fault(judge: Judge) -> None:
-    """Its exit code 3, as when the answer is better than the jury's."""
-    source = "import sys\nsys.exit(3 if int(open(sys.argv[2]).read()) > 7 else 0)"
-    assert (await judge("print(8)", checked(source, style="testlib"))).failure_reason == "checker_failed"
+@pytest.mark.parametrize(("own", "errors", "reason"), [(7, False, "wrong_answer"), (6, False, ""), (7, True, "")])
+async def test_a_testlib_checker_may_say_that_the_row_is_at_fault(
+    judge: Judge, own: int, errors: bool, reason: str
+) -> None:
+    """Its exit code 3, as when the answer is better than the jury's, which any answer may claim to be: the row is at
+    fault where the checker says so of its own output (7)."""
+    source = f"import sys\nsys.exit(3 if int(open(sys.argv[2]).read()) > {own} else 0)"
+    verdict = await judge("print(8)", checked(source, style="testlib", judging_errors=errors))
+    assert verdict.failure_reason == (reason or "checker_failed")
 
 
 FORGED = "sandbox: can't start: no /usr/bin/python3"

@@ -51,6 +51,19 @@ LOOPS = {
     "helper": ["same(f(3), [3, 3, 3])"],
     "raise": ["for a, b in zip(f(3), [3, 3, 3]):", "    if a != b:", "        raise AssertionError(a)"],
     "again": ["for _ in range(2):", "    for a, b in zip(f(3), [3, 3, 3]):", "        assert a == b"],
+    "near": ["assert all(abs(a - b) < 1e-6 for a, b in zip(f(3), [3, 3, 3]))"],
+    "is close": ["assert all(math.isclose(a, b) for a, b in zip(f(3), [3, 3, 3]))"],
+    "distance": ["assert sum(abs(a - b) for a, b in zip(f(3), [3, 3, 3])) < 1e-6"],
+    "squares": ["off = sum((a - b) ** 2 for a, b in zip(f(3), [3, 3, 3]))", "assert off < 1e-6"],
+    "far ones": [
+        "got, want = f(3), [3, 3, 3]",
+        "assert not [i for i in range(len(got)) if abs(got[i] - want[i]) > 0.1]",
+    ],
+    "flag": ["ok = True", "for a, b in zip(f(3), [3, 3, 3]):", "    ok = ok and abs(a - b) < 1e-6", "assert ok"],
+    "count": ["bad = 0", "for a, b in zip(f(3), [3, 3, 3]):", "    bad += a != b", "assert bad == 0"],
+    "mapped": ["assert False not in map(operator.eq, f(3), [3, 3, 3])"],
+    "mapped to a set": ["assert set(map(operator.eq, f(3), [3, 3, 3])) <= {True}"],
+    "reduce": ["assert functools.reduce(lambda ok, p: ok and p[0] == p[1], zip(f(3), [3, 3, 3]), True)"],
     "both anew": ["for n in (2, 3):", "    want = [n] * n", "    assert all(a == b for a, b in zip(f(n), want))"],
 }
 NUMBERS = {
@@ -61,7 +74,9 @@ NUMBERS = {
     "last": ["assert max(abs(a - b) for a, b in [(0.0, 0.0), (f(3), 1.5)]) < 1e-6"],
     "return": ["assert near(f(3), 1.5)"],
 }
-HEAD = """import operator
+HEAD = """import functools
+import math
+import operator
 {more}
 CASES = [{{'n': 3, 'want': [3, 3, 3]}}, {{'n': 2, 'want': [2, 2]}}]
 
@@ -211,6 +226,23 @@ NEAR = {
     "neighbours": (
         "def f(x): return sorted(x)",
         ["for x in ([], [1], [2, 1]):", "    got = f(x)", "    assert all(a <= b for a, b in zip(got, got[1:]))"],
+    ),
+    "a table of names": (
+        RANGE,
+        [
+            "found, got, names = {}, f(3), 'abcdef'",
+            "for i in range(len(got)):",
+            "    if got[i] > 1:",
+            "        found[names[i]] = got[i]",
+            "for name, one in zip('abcdef', f(4)):",
+            "    if one > 2:",
+            "        found.setdefault(name, one)",
+            "assert found == {'c': 2, 'd': 3}",
+        ],
+    ),
+    "pairs in a loop": (
+        REPEAT,
+        ["made = {}", "for name, one in zip(['a', 'b'], f(0)):", "    made[name] = one", "assert made == {}"],
     ),
     "pairs": (REPEAT, ["assert dict(zip(['a', 'b'], f(0))) == {}", "assert dict(zip('ab', f(2))) == {'a': 2, 'b': 2}"]),
     "nan is expected": (

@@ -88,6 +88,13 @@ def test_a_folder_that_no_one_here_can_see_is_named_by_the_operator(tmp_path: Pa
     assert of(labels) == []
 
 
+def test_a_keeper_that_no_image_has_is_named(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sandbox_gym", "pool", "gc", "--store", "0123abcd", "--dry-run"]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, "as when it is asked for again"
+    assert "--store 0123abcd: no image has this keeper" in done.stdout
+
+
 def test_what_something_stands_on_is_refused_with_the_reason(tmp_path: Path, made: list[str]) -> None:
     state, there, used = tmp_path / "state", made_by_another(tmp_path / "there"), made_by_another(tmp_path / "used")
     made += [there[KEEPER_LABEL], used[KEEPER_LABEL]]

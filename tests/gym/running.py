@@ -129,6 +129,7 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": f"{scripts}:{interpreters}:{os.environ['PATH']}",
         "UV_CONSTRAINT": str(tree),
         "RAY_TMPDIR": str(rays),
+        "TMPDIR": str(rays),  # what they leave (wandb's folders, uv's locks, pytest's) goes with the run
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_agent_register_timeout_ms": "300000",  # a raylet dies after 30 s, which a busy machine may take
         "WANDB_MODE": "disabled",

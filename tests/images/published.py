@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import tarfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +62,11 @@ class Published:
         except docker.errors.ImageNotFound:
             return False
         return True
+
+    def await_pull(self, name: str) -> None:
+        """For what a server goes on pulling when its caller is gone: only what has come can be forgotten."""
+        while not self.has(name):  # pytest's own timeout ends it
+            time.sleep(0.1)
 
     def forget(self) -> None:
         for name in self._names:

@@ -63,11 +63,13 @@ def test_a_registry_that_is_down(on_docker: ServerProcess) -> None:
 
 
 @pytest.mark.extended
-def test_an_image_without_a_python(on_docker: ServerProcess, at_home: str, published: Published) -> None:
+def test_an_image_with_neither_a_python_nor_a_repository(
+    on_docker: ServerProcess, at_home: str, published: Published
+) -> None:
     name = published.name(at_home, "empty")
     published.make(name)
     published.push(name)
-    check(on_docker, row(name), "provider_down", "container")
+    check(on_docker, row(name), "instance_failed", "it has no folder /testbed")
 
 
 def test_other_requests_go_on_while_an_image_is_pulled(
@@ -85,6 +87,8 @@ def test_other_requests_go_on_while_an_image_is_pulled(
         body = {**row(name), "responses_create_params": {"input": []}, "response": {"output": SAID}}
         assert client.post("/verify", json=body).json()["failure_reason"] == "no_patch"
         assert client.get("/health").status_code == 200
+        held.held.set()
+        published.await_pull(name)
 
 
 @pytest.mark.extended

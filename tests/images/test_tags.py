@@ -24,3 +24,23 @@ def test_each_has_the_version(tmp_path: Path) -> None:
     builds = [line.split() for line in said.read_text().splitlines() if line.startswith("build ")]
     tags = [[word for before, word in itertools.pairwise(line) if before == "-t"] for line in builds]
     assert tags == [[f"sandbox-gym/{name}:latest", f"sandbox-gym/{name}:{sandbox_gym.__version__}"] for name in NAMES]
+
+
+REPLACED = """#!/bin/sh
+case "$*" in
+  "image inspect --format {{.Id}}"*) echo "id-of-${5#sandbox-gym/}";;
+  "image inspect --format {{len .RepoTags}} id-of-guest:latest") echo 1;;
+  "image inspect --format {{len .RepoTags}}"*) echo 0;;
+  "image rm "*) echo "$3" >>GONE; exit 1;;
+esac
+"""
+
+
+def test_what_a_build_takes_the_place_of_goes_the_topmost_first_unless_it_has_another_name(tmp_path: Path) -> None:
+    """Also where the Engine refuses one, which a container is made of."""
+    gone, docker = tmp_path / "gone", tmp_path / "docker"
+    docker.write_text(REPLACED.replace("GONE", str(gone)))
+    docker.chmod(0o755)
+    command = [str(ROOT / "images" / "build.sh"), "base", "guest", "python"]
+    subprocess.run(command, env={**os.environ, "DOCKER": str(docker)}, check=True, timeout=60, stdout=sys.stderr)
+    assert gone.read_text().split() == ["id-of-python:latest", "id-of-base:latest"]

@@ -83,6 +83,8 @@ class Running:
 
 @contextmanager
 def running(overlay: str, names: tuple[str, ...], folder: Path) -> Iterator[dict[str, Running]]:
+    journal = os.environ.get("SANDBOX_GYM_TEST_POSTGRES", "")
+    assert journal, "SANDBOX_GYM_TEST_POSTGRES is not set: run under tests/with-postgres.sh"
     objects = rendered(overlay)
     found: dict[str, Running] = {}
     with ExitStack() as ends:
@@ -94,7 +96,7 @@ def running(overlay: str, names: tuple[str, ...], folder: Path) -> Iterator[dict
                 "SANDBOX_GYM_STATE_DIR": str(folder / name / "state"),
             }
             if name != "pool":
-                changed["SANDBOX_GYM_JOURNAL_URL"] = os.environ["SANDBOX_GYM_TEST_POSTGRES"]
+                changed["SANDBOX_GYM_JOURNAL_URL"] = journal
                 changed["SANDBOX_GYM_DRAIN_S"] = str(DRAIN_S)
             if "pool" in found and name != "pool":
                 changed["SANDBOX_GYM_E2B_API_URL"] = found["pool"].server.url

@@ -50,16 +50,21 @@ class ServerProcess:
         }
         with self._log.open("wb") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
-        self.url = self._address()
+        try:
+            self.url = self._address()
+        except BaseException:
+            self.process.kill()  # nobody else knows of it
+            self.process.wait()
+            raise
 
     def _address(self) -> str:
-        for _ in range(600):
+        for _ in range(2400):  # beside a cluster that comes up on a busy machine
             found = re.search(r"http://127\.0\.0\.1:\d+", self.log())
             if found:
                 return found[0]
             assert self.process.poll() is None, self.log()
             time.sleep(0.1)
-        raise AssertionError(f"no address within 60 s: {self.log()}")
+        raise AssertionError(f"no address within 240 s: {self.log()}")
 
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace")
@@ -78,7 +83,7 @@ class ServerProcess:
 
     def wait_for(self, condition: Callable[[dict[str, Any]], bool]) -> None:
         """Until /health says so, within a minute."""
-        for _ in range(600):
+        for _ in range(2400):  # beside a cluster that comes up on a busy machine
             health = self.health()
             if condition(health):
                 return

@@ -113,6 +113,12 @@ def test_an_open_bind_needs_a_token_or_the_flag(host: str) -> None:
     check_bind(settings(host=host, allow_unauthenticated=True))
 
 
+def test_a_pool_is_never_open_and_is_not_told_of_a_flag_that_does_nothing() -> None:
+    with pytest.raises(ConfigurationError, match="SANDBOX_GYM_TOKEN") as found:
+        check_bind(settings(host="0.0.0.0", allow_unauthenticated=True), may_be_open=False)
+    assert "unauthenticated" not in str(found.value).lower()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_loopback_needs_none(host: str) -> None:
     check_bind(settings(host=host))

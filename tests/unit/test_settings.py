@@ -85,6 +85,8 @@ def test_environment_beats_the_file_and_options_beat_both(folder: Path, monkeypa
         ("SANDBOX_GYM_DASHBOARD_TOKEN", "a-\x1bsecret", "dashboard_token: has a blank(?!.*secret)"),
         ("SANDBOX_GYM_LOCAL_PYTHON", "", "local_python: is empty: name a path"),
         ("SANDBOX_GYM_KEYS", "", "keys: is empty: name a path"),
+        ("SANDBOX_GYM_E2B_API_URL", "pool:8090", "e2b_api_url: String should match pattern .*https"),
+        ("SANDBOX_GYM_JUDGE_BASE_URL", "gpu:8000/v1", "judge_base_url: String should match pattern .*https"),
         ("SANDBOX_GYM_TENANT_WEIGHTS", '{"a": 0}', r"tenant_weights\.a: Input should be greater than 0, and it is '0'"),
         ("SANDBOX_GYM_SWE_DISK_MB", "1", r"swe_disk_mb: Input should be greater than or equal to 100"),
     ],

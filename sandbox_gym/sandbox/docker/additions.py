@@ -2,7 +2,7 @@
 
 The one thing that is done as root and with a network: by the Engine's build, of Debian's signed packages, with nothing
 of a row in it but names that were checked. Such an image has no name, so that it goes with the last snapshot on it; the
-Engine's cache has its steps meanwhile.
+Engine's cache has its steps meanwhile. Those that no snapshot was made of go a week later, at another build.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
@@ -22,6 +23,7 @@ from sandbox_gym.errors import InstanceFailed, ToolchainMissing
 from sandbox_gym.sandbox import pythons
 from sandbox_gym.sandbox.docker.engine import Engine
 from sandbox_gym.sandbox.pythons import PLACE, in_box, minor
+from sandbox_gym.sandbox.snapshots import FORGOTTEN_S
 
 BUILD_S: Final = 2700.0
 SILENCE_S: Final = 900.0
@@ -29,6 +31,7 @@ SILENCE_S: Final = 900.0
 _CHECK_S: Final = 60
 _SAID: Final = 600
 _PACKAGE: Final = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.]")
+_LABEL: Final = "sandbox-gym.additions"
 _SMOKE: Final = "/usr/local/share/sandbox-gym/smoke-swe.py"
 
 
@@ -62,7 +65,7 @@ def _dockerfile(reference: str, packages: Sequence[str], copied: Path | None) ->
     wrong = [name for name in packages if not _PACKAGE.fullmatch(name)]
     if wrong or not reference or not reference.isprintable() or " " in reference:
         raise InstanceFailed(f"no image is made of {reference[:200]!r} and packages {wrong[:3]}")
-    lines = [f"FROM {reference}", "USER 0:0"]
+    lines = [f"FROM {reference}", f"LABEL {_LABEL}=1", "USER 0:0"]
     if copied is not None:
         lines += [f"COPY python {PLACE}/{copied.name}", f'RUN ["{in_box(copied.name)}", "-I", "{_SMOKE}"]']
     if packages:
@@ -80,6 +83,7 @@ def _build(engine: Engine, dockerfile: str, copied: Path | None) -> str:
     until, image_id, said = time.monotonic() + BUILD_S, "", ""
     client = engine.patient(SILENCE_S)
     try:
+        _forget_unused(engine, client)
         with tempfile.TemporaryFile() as context:
             _pack(context, dockerfile, copied)
             events = client.api.build(
@@ -98,6 +102,15 @@ def _build(engine: Engine, dockerfile: str, copied: Path | None) -> str:
     if not image_id:
         raise InstanceFailed(f"its image can't be built ({_asked(dockerfile)}): the Engine named none; {said.strip()}")
     return image_id
+
+
+def _forget_unused(engine: Engine, client: Any) -> None:
+    """Blocking. Images of builds that failed or were given up; not one that a container or a snapshot is made of."""
+    with suppress(*engine.errors):
+        for image in client.api.images(filters={"dangling": True, "label": _LABEL}):
+            if image["Created"] < time.time() - FORGOTTEN_S:
+                with suppress(engine.api_error):
+                    client.api.remove_image(image["Id"])
 
 
 def _pack(context: IO[bytes], dockerfile: str, copied: Path | None) -> None:

@@ -22,7 +22,8 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 Turns = tuple[frozenset[str], ...]
 _NO_DISPLAY = ast.Name | ast.Call | ast.Starred | ast.JoinedStr
 _DISTANCES = ("abs", "np.abs", "numpy.abs", "math.fabs")
-_JUDGES = ("all", "any", "filter", "starmap", "itertools.starmap")
+_JUDGES = ("all", "any", "filter", "starmap", "itertools.starmap", "reduce", "functools.reduce")
+_LIKENESS = re.compile(r"close|equal|same|near|almost|approx|(?:^|[._])(?:eq|ne)$", re.I)
 _CUTS = ("islice", "itertools.islice", "takewhile", "itertools.takewhile", "filter", "next")
 _OF_ARRAYS = re.compile(r"\b(?:np|numpy|any|all|size|shape)\b")
 """What a test says that may be about arrays, which may have no items."""
@@ -82,17 +83,20 @@ class _Strict:
     def _looped(self, node: ast.AST) -> dict[ast.expr, tuple[str, str]]:
         """What a loop goes through that compares the answer's items with items of a value of the test's own, and that
         value."""
-        if isinstance(node, ast.For) and any(map(_fails, _walk(node.body))):
-            return self._gone_through(node.iter, node.body, node.target)
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp) and any(map(_compares, _walk([node]))):
-            return self._gone_through(node.generators[0].iter, [node], node.generators[0].target)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in _JUDGES:
-            found = [self._gone_through(one, [], None) for one in node.args if _paired(one)]
-            return {key: value for each in found for key, value in each.items()}
-        return {}
+        if isinstance(node, ast.For):
+            claims: Sequence[ast.AST] = node.body
+            if not any(map(_fails, _walk(node.body))):
+                claims = _weighing(node.body, node.target)
+            return self._gone_through(node.iter, node.body, node.target, claims) if claims else {}
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            first = node.generators[0]
+            claims = [node] if any(map(_compares, _walk([node]))) else _weighing([node], first.target)
+            return self._gone_through(first.iter, [node], first.target, claims) if claims else {}
+        found = [self._gone_through(one, [], None) for one in _consumed(node) if _paired(one)]
+        return {key: value for each in found for key, value in each.items()}
 
     def _gone_through(
-        self, given: ast.expr, body: Sequence[ast.AST], target: ast.expr | None
+        self, given: ast.expr, body: Sequence[ast.AST], target: ast.expr | None, claims: Sequence[ast.AST] = ()
     ) -> dict[ast.expr, tuple[str, str]]:
         if not self._is_given(given):
             return {}
@@ -106,7 +110,7 @@ class _Strict:
         targets = _names(target) if target else set()
         found = found or [
             one.value
-            for one in _walk(body)
+            for one in _walk(claims)
             if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name) and one.slice.id in targets
             if self._is_expected(one.value, inside)
         ]
@@ -248,6 +252,27 @@ def _fails(node: ast.AST) -> bool:
 
 def _compares(node: ast.AST) -> bool:
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq)
+
+
+def _weighing(body: Sequence[ast.AST], target: ast.expr) -> list[ast.AST]:
+    """What holds items of a loop against each other: a comparison, a difference or `isclose` of two of them."""
+    items = _names(target)
+    return [
+        node
+        for node in _walk(body)
+        if isinstance(node, ast.Compare)
+        or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub))
+        or (isinstance(node, ast.Call) and len(node.args) > 1 and _LIKENESS.search(ast.unparse(node.func)))
+        if len(items & _names(node)) >= min(2, len(items))
+    ]
+
+
+def _consumed(node: ast.AST) -> list[ast.expr]:
+    """What is gone through without a loop, by what holds values against each other: `False in map(eq, f(x), want)`."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in _JUDGES:
+        return node.args
+    some = node.comparators if isinstance(node, ast.Compare) else node.args if isinstance(node, ast.Call) else []
+    return [one for one in some if isinstance(one, ast.Call) and ast.unparse(one.func) == "map"]
 
 
 def _parametrized(tree: ast.Module) -> set[str]:

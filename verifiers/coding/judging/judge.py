@@ -125,7 +125,7 @@ def _without_nan(checker: ProgramChecker, tests: object, index: int, answer: Out
         return judged
     if not is_no_number(answer.stdout, tests.inputs[index], tests.outputs[index], checker.source):
         return judged
-    return _Judged(TestStatus.WRONG_ANSWER, "printed nan, where the row's own output has numbers alone", 0.0)
+    return _Judged(TestStatus.WRONG_ANSWER, "printed no number where the row's own output has numbers alone", 0.0)
 
 
 def _equal(task: CodingTask, got: object, expected: object) -> bool:

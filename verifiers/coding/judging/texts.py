@@ -19,7 +19,12 @@ _PIECES = re.compile(r"\s+|\S+")
 _WORDS = re.compile(r"\S+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_MAX = 400
-_NAN = re.compile(rb"(?<!\S)[+-]?s?nan(?!\S)", re.IGNORECASE)
+_NO_NUMBER = re.compile(
+    rb"(?<!\S)[+-]?(?:(s?nan(?:\(\w*+\))?+)|inf(?:inity)?+|(?:\d++\.?+\d*+|\.\d++)e\+?+\d++|\d{309,}+\.?+\d*+)(?!\S)",
+    re.I,
+)
+"""NaN, and what may be no finite number: strtod() reads all of these, and testlib's readDouble the last two."""
+_INFINITE = re.compile(r"(?<![a-z])inf(?:inity)?(?![a-z])", re.I)
 
 
 def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestStatus, str]:
@@ -33,12 +38,20 @@ def judge_text(checker: TextChecker, got: bytes, expected: str) -> tuple[TestSta
 
 
 def is_no_number(got: bytes, given: str, expected: str, checker: str) -> bool:
-    """Whether a program printed nan where only numbers are expected and nobody else speaks of it: a checker that asks
-    `abs(x - y) > eps` of it finds nothing wrong."""
-    if _NAN.search(got) is None or any(map(says_nan, (given, expected, checker))):
-        return False
+    """Whether a program printed nan, infinity or a number beyond all doubles where only numbers are expected and nobody
+    else speaks of it: a checker that asks `abs(x - y) > eps` or `abs(x - y) / max(x, y) > eps` of it finds nothing
+    wrong."""
     words = expected.split()
-    return bool(words) and all(map(_NUMBER.fullmatch, words))
+    if not words or not all(map(_NUMBER.fullmatch, words)):
+        return False
+    nan = not any(map(says_nan, (given, expected, checker)))
+    finite = not _INFINITE.search(given) and all(map(math.isfinite, map(float, words)))
+    whole = {*".eE"}.isdisjoint(expected)  # then numbers of any length may be right
+    for match in _NO_NUMBER.finditer(got):
+        word = match[0].lower()
+        if nan if match[1] else finite and not (whole and word.lstrip(b"+-").isdigit()) and math.isinf(float(word)):
+            return True
+    return False
 
 
 def _trimmed(text: str) -> list[str]:

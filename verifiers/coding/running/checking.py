@@ -2,7 +2,8 @@
 
 Kattis (ICPC output validator): `program input answer feedback/ [args]`, the output on stdin, exit 42 right, 43 wrong,
 `feedback/score.txt` and `feedback/judgemessage.txt` beside. testlib: `program input output answer [args]`, exit 0 is
-right, 1 wrong, 2 and 4 presentation, 3 failed, 5 or 7 with `points X` on stderr, 16 + percent partial.
+right, 1 wrong, 2 and 4 presentation, 3 failed, 5 or 7 with `points X` on stderr, N with `partially correct (N)` there,
+of 200, 16 + percent partial.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ _AFTER_S = 0.2
 _WAITING_S = 0.5
 """CPU time, beside what a language takes to start, beyond which an interactor was not waiting."""
 _SILENT = '( sleep "$0" & ) | "$@"'
-_EXIT_CODES = {"kattis": (42, 43), "testlib": (0, 1, 2, 3, 4, 5, 7, 8, *range(16, 117))}
-"""By which each style says what it found; testlib's 3 says that the row is at fault."""
+_EXIT_CODES = {"kattis": (42, 43), "testlib": (0, 1, 2, 4, 5, 7, 8, *range(16, 117))}
+"""By which each style says what it found. Not testlib's 3, "the jury's answer is worse": an answer can claim that, and
+the row is at fault only where the checker does not take its own output."""
 _CPU_TIME_OVER = 128 + 24
 """A shell's word for a program that the kernel ended at its cap of CPU time, which the supervisor was about to do."""
 _STARVED_S = 0.5
@@ -80,7 +82,10 @@ _SCRIPT = (
     ' { mkdir -p program && tar -xf "$0" -C program; }; cd program && chmod +x run'
     ' && exec ./run "$first" "$second" "$third" "$@"'
 )
-_POINTS = re.compile(rb"points (-?\d+(?:\.\d+)?|[-+]?(?:nan|inf)\b)")
+_POINTS = re.compile(rb"^points (-?\d+(?:\.\d+)?|[-+]?(?:nan|inf)\b)", re.M)
+_PARTLY = re.compile(rb"^partially correct \((\d{1,3})\)", re.M)
+_PARTS = 200
+_WRONG = (1, 2, 4, 8)
 _TAIL = 4096
 
 
@@ -204,16 +209,13 @@ def judge_checker(
     last = outcome.stderr[-_TAIL:].partition(_mark(checker).encode())[0].decode("utf-8", "replace").strip()
     how = _unended(checker, outcome)
     why = f"the {_called(checker)} ended with {how}: {plain(last[-200:], 200)}".rstrip(": ")
-    if checker.judging_errors or (checker.style, outcome.exit_code) == ("testlib", _ROWS_FAULT):
+    if checker.judging_errors:
         return TestStatus.CHECKER_FAILED, why, 0.0
     if _starved(outcome):
         raise Starved(f"the row's {_called(checker)} got too little CPU: {outcome.cpu_time_s:.1f} s")
     if does_well(checker, self_test):
         return TestStatus.WRONG_ANSWER, f"{why} (on what the answer wrote)", 0.0
     return TestStatus.CHECKER_FAILED, why, 0.0
-
-
-_ROWS_FAULT = 3
 
 
 def _called(checker: ProgramChecker) -> str:
@@ -237,7 +239,7 @@ def does_well(checker: ProgramChecker, self_test: Outcome | None) -> bool:
     if self_test is None or self_test.status is Status.START_ERROR:
         return False
     if self_test.exit_code in _EXIT_CODES[checker.style]:
-        return (checker.style, self_test.exit_code) != ("testlib", _ROWS_FAULT)
+        return True
     idle = self_test.cpu_time_s <= _WAITING_S + checker.language.start_s
     waited = self_test.wall_time_s >= 0.95 * SILENT_S and idle
     return checker.interactive and waited
@@ -284,16 +286,21 @@ def _judge_testlib(checker: ProgramChecker, outcome: Outcome) -> tuple[TestStatu
     if outcome.exit_code is None:
         return None
     code, said = outcome.exit_code, outcome.stderr[-_TAIL:].decode("utf-8", "replace").strip()[:300]
+    partly = _PARTLY.search(outcome.stderr.lstrip())
+    if partly and int(partly[1]) == code <= _PARTS:
+        other = (code - 16) / 100 if 16 <= code <= 116 else 0.0 if code in _WRONG else 1.0
+        return _scored(min(code / _PARTS, other if partly.start() else 1.0), said)  # behind others it may be repeated
     if code == 0:
         return TestStatus.PASSED, "", 1.0
     if code in (1, 8):
         return TestStatus.WRONG_ANSWER, said or "the checker denies it", 0.0
     if code in (2, 4):
         return TestStatus.PRESENTATION_ERROR, said or "the checker can't read the output", 0.0
-    points = _POINTS.search(outcome.stderr)
-    if code in (5, 7) and points:
-        value = float(points[1])
-        return _scored(max(0.0, min(1.0, value / checker.full_score)) if math.isfinite(value) else 0.0, said)
+    points = _POINTS.findall(outcome.stderr)
+    if code in (5, 7) and points:  # the fewest: the other lines may repeat what the checker judges
+        values = [float(each) for each in points]
+        fewest = min(values) if all(map(math.isfinite, values)) else 0.0
+        return _scored(max(0.0, min(1.0, fewest / checker.full_score)), said)
     if 16 <= code <= 116:
         return _scored((code - 16) / 100, said)
     return None

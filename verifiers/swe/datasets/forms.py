@@ -44,7 +44,7 @@ def refuse_unknown(row: Mapping[str, object], root: str) -> None:
         return
     known = ", ".join(one.title for one in CONVENTIONS.values())
     has = ", ".join(sorted(str(name)[:40] for name in row)[:12])
-    problem = f"is of no form that is known: it has {has}, and lacks FAIL_TO_PASS, base_commit and version"
+    problem = f"is of no form that is known: it has {has}, and no value in FAIL_TO_PASS, base_commit or version"
     raise RequestError(root, problem, f"give a row of {known}; or FAIL_TO_PASS with image and workdir, or environment")
 
 
