@@ -41,6 +41,7 @@ def test_factors_in_another_order(seed: int) -> None:
         ("A^2+AB+BA+B^2", ("(A+B)^2",), ("A^2+2AB+B^2",)),
         ("(X^TX)^{-1}X^Ty", (r"(X^{\top} X)^{-1} X^{\top} y",), ("(XX^T)^{-1}X^Ty", "X^{-1}y", "X^Ty(X^TX)^{-1}")),
         (r"\mathbf{A}^{-1}\mathbf{B}", ("A^{-1}B",), ("BA^{-1}", "AB^{-1}")),
+        ("A^{-1}B", (r"A^{-1} \cdot B", "--A^{-1}B", "{A}^{-1}B"), (r"B \cdot A^{-1}", "--BA^{-1}", "{B}{A}^{-1}")),
         (r"\frac{1}{2}(A+A^T)", (r"\frac{1}{2}A+\frac12 A^T",), ("A", r"\frac12(A-A^T)")),
     ],
 )
@@ -65,7 +66,18 @@ def test_what_commutes(gold: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 100 + "A", "A^{-1}" * 19, "((A+B)^9)^9C^{-1}", "A^{-1}B+", "AB^{-1})", "A^T^T^TB", "0B^{-1}A"]
+    "text",
+    [
+        "(" * 100 + "A",
+        "A^{-1}" * 19,
+        "((A+B)^9)^9C^{-1}",
+        "(" * 20 + "AB" + ")^9" * 20,
+        r"\frac{1}{0}A^{-1}B",
+        "A^{-1}B+",
+        "AB^{-1})",
+        "A^T^T^TB",
+        "0B^{-1}A",
+    ],
 )
 def test_texts_that_are_none(text: str) -> None:
     assert not equal("A^{-1}B", text)

@@ -12,10 +12,13 @@ from sandbox_gym.verifiers.math.expressions.shapes import assigned
 from sandbox_gym.verifiers.math.options import Decision
 
 _LONGEST = 120
-_MOST_TERMS = 64
+_MOST_TERMS, _MOST_FACTORS = 32, 32
+"""Of a sum, and of a product: `((AB)^9)^9` grows without an end."""
+_LARGEST = 10**40
+_BRACED = re.compile(r"(?<![\^_])\{ ?([A-Za-z]) ?\}")
 _BOLD = re.compile(r"‹([A-Za-z]{1,6})›")
 _TOKEN = re.compile(
-    r"\s*(?:(?P<sign>[-+])|(?P<number>[0-9]{1,4}|\\frac ?\{?([0-9]{1,3})\}? ?\{?([0-9]{1,3})\}?)"
+    r"[\s*]*(?:(?P<sign>[-+])|(?P<number>[0-9]{1,4}|\\frac ?\{?([0-9]{1,3})\}? ?\{?([0-9]{1,3})\}?)"
     r"|(?P<name>[A-Za-z](?:_\{?[0-9]\}?)?)|(?P<open>\()|(?P<close>\))"
     r"|\^ ?\{? ?(?P<power>-?[0-9]|-?T|\\top|\\intercal)(?![0-9]) ?\}?)"
 )
@@ -32,8 +35,11 @@ Sum = Counter[Word]
 def other_product(gold: str, answer: str) -> Decision | None:
     """Both normalised. Decides where the gold has products in which the order counts: an inverse or a transposed one
     beside another matrix, or one product in two orders."""
-    mine, theirs = (_read(assigned(text)[1]) for text in (gold, answer))
-    if mine is None or theirs is None or not _ordered(mine) or _DIMENSIONS.fullmatch(gold):
+    mine = _read(assigned(gold)[1])
+    if mine is None or not _ordered(mine) or _DIMENSIONS.fullmatch(gold):
+        return None
+    theirs = _read(assigned(answer)[1])
+    if theirs is None:
         return None
     equal = mine == theirs
     return Decision(equal, "matrices", "the same product" if equal else "matrices do not commute")
@@ -51,7 +57,7 @@ def _ordered(terms: Sum) -> bool:
 
 def _read(text: str) -> Sum | None:
     """The sum's products with their coefficients; None where it is none of plain matrices."""
-    text = _BOLD.sub(r"\1", text)
+    text = _BRACED.sub(r"\1", _BOLD.sub(r"\1", text))
     if len(text) > _LONGEST or not re.search("[A-Z]|^0$", text):
         return None
     tokens: list[re.Match[str]] = []
@@ -80,11 +86,14 @@ def _sum(tokens: Iterator[re.Match[str] | None], nested: bool) -> Sum:
         term, factor = _times(term, factor) if factor is not None else term, None
 
     for token in tokens:
+        if token and token["sign"] and empty:
+            sign *= -1 if token["sign"] == "-" else 1
+            continue
         if token is None or token["close"] or token["sign"]:
             closed()
-            if empty and (token is None or token["close"] or total):
+            if empty:
                 raise ValueError("no term")
-            total = _plus(total, term, 0 if empty else sign)
+            total = _plus(total, term, sign)
             if token is None or token["close"]:
                 if nested != bool(token):
                     raise ValueError("brackets")
@@ -107,14 +116,18 @@ def _factor(token: re.Match[str], tokens: Iterator[re.Match[str] | None]) -> Sum
         return _sum(tokens, nested=True)
     if token["number"]:
         top, bottom = token[3] or token["number"], token[4] or "1"
-        return Counter({(): Fraction(int(top), int(bottom) or 1)})
+        if not int(bottom):
+            raise ValueError("division by zero")
+        return Counter({(): Fraction(int(top), int(bottom))})
     return Counter({() if token["name"] == "I" else ((token["name"], 1, False),): 1})
 
 
 def _plus(total: Sum, term: Sum, sign: int) -> Sum:
     for word, times in term.items():
         total[word] += sign * times
-    if len(total) > _MOST_TERMS:
+    if len(total) > _MOST_TERMS or any(
+        max(abs(times.numerator), times.denominator) > _LARGEST for times in total.values()
+    ):
         raise ValueError("too many terms")
     return Counter({word: times for word, times in total.items() if times})
 
@@ -153,6 +166,8 @@ def _turned(word: Word) -> Word:
 
 def _word(factors: Word) -> Word:
     """Numbers' letters first, in one order; powers of one matrix beside each other as one."""
+    if len(factors) > _MOST_FACTORS:
+        raise ValueError("too many factors")
     scalars = [one for one in factors if _scalar(one[0])]
     word: list[Factor] = []
     for base, power, turned in sorted(scalars, key=repr) + [one for one in factors if not _scalar(one[0])]:
